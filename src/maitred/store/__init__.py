@@ -1,0 +1,1 @@
+"""Where a queue lives: one port, and a store behind it."""
