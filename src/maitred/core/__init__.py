@@ -1,0 +1,1 @@
+"""The rules, pure: standard library only, no I/O, and the clock and the dice are passed in."""

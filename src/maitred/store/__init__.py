@@ -1,0 +1,1 @@
+"""The stores: what keeps the queues, their jobs and their places, behind one port."""
