@@ -1,0 +1,58 @@
+# What a person needs to work on Maitred. Python 3.11 or newer, pip and make are enough for `make run`; `make test`
+# and `make check` also take a few Debian packages (tools/parts.sh) where they are missing.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check bench soak parts lock clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.dev ## make .venv with the locked dependencies (quick when nothing changed)
+
+run: $(VENV)/.runtime ## start everything on the embedded store (ARGS="--port 0 --slots 4")
+	@$(BIN)/maitred up $(ARGS)
+
+test: $(VENV)/.dev parts ## run the tests on real servers (ARGS="tests/core -k delay")
+	@$(BIN)/pytest -n 2 $(ARGS)
+
+check: $(VENV)/.dev parts ## formatting, lint, types, layers and Lua
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python tools/luacheck.py
+
+bench: $(VENV)/.dev ## measure beside other queues (ARGS are its options)
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+soak: $(VENV)/.dev parts ## run the long tests with random faults
+	@$(BIN)/pytest tests/faults -m soak $(ARGS)
+
+parts: ## install the Debian packages that the tests need, if they are missing
+	@tools/parts.sh
+
+lock: $(VENV)/.dev ## write the lock files anew (ARGS=--upgrade for newer versions)
+	@ARGS="$(ARGS)" tools/lock.sh
+
+clean: ## remove what was made: .venv, caches and builds; data stays
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@tools/venv.sh $(VENV)
+
+# Running needs no more than the runtime's lock; the build lock is what puts the project itself in place.
+$(VENV)/.runtime: requirements.lock requirements-build.lock pyproject.toml | $(BIN)/python
+	@echo "Installing the locked dependencies into $(VENV)"
+	@$(PIP) --require-hashes -r requirements-build.lock -r requirements.lock
+	@$(PIP) --no-build-isolation --no-deps --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
+	@$(PIP) --require-hashes -r requirements-dev.lock
+	@touch $@

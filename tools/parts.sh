@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Install from Debian's packages the real parts that the tests and checks need, where they are missing.
+#
+# A package's install may start a service; while this script installs, a policy file forbids that, so no server is left
+# running and one that ran before is not touched. Where it may not install, it says in one sentence what to do by hand.
+set -euo pipefail
+
+# package        a command that it brings
+parts="
+redis-server     redis-server
+lua-check        luacheck
+"
+
+missing=()
+while read -r package command; do
+    [ -z "$package" ] || PATH="$PATH:/usr/sbin:/sbin" command -v "$command" >/dev/null || missing+=("$package")
+done <<<"$parts"
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+by_hand() {
+    echo "Missing: ${missing[*]}. $1; install by hand: apt-get install ${missing[*]} (or your system's like)." >&2
+    exit 1
+}
+
+command -v apt-get >/dev/null || by_hand "There is no apt-get here"
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    sudo -n true 2>/dev/null || by_hand "Installing needs root, and sudo asks for a password or is not there"
+    as_root=(sudo -n)
+fi
+
+# invoke-rc.d asks this file before it starts anything; 101 means no. A policy that is there already is the machine's own.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+    trap '"${as_root[@]}" rm -f "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
+    "${as_root[@]}" chmod 755 "$policy"
+fi
+
+echo "Installing ${missing[*]}"
+log=$(mktemp)
+install() {
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends \
+        "${missing[@]}" >"$log" 2>&1 </dev/null
+}
+# The package lists may be missing or old; only then is it worth the time to get them.
+if ! install && ! { "${as_root[@]}" apt-get update --quiet >"$log" 2>&1 && install; }; then
+    tail -n 20 "$log" >&2
+    rm -f "$log"
+    by_hand "apt-get could not install them (see above)"
+fi
+rm -f "$log"
