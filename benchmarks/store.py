@@ -1,0 +1,76 @@
+"""What the harness asks of the store's server: who it is, and what it counts about itself.
+
+These are single INFO and CLIENT LIST calls before and after a measurement, never during one.
+"""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import redis
+
+_SCRIPT_CALLS = ("cmdstat_fcall", "cmdstat_fcall_ro", "cmdstat_evalsha", "cmdstat_evalsha_ro", "cmdstat_eval")
+_REST_SECONDS = 10.0
+_REST_PAUSE = 0.2
+
+
+@dataclass(frozen=True)
+class Store:
+    """A running server: its socket, what allocates in it, and a connection of the harness's own."""
+
+    socket: Path
+    allocator: str
+    client: "redis.Redis"
+
+    @property
+    def url(self) -> str:
+        return f"unix://{self.socket}"
+
+    def server(self) -> str:
+        """Name the server and its version."""
+        facts = self._info("server")
+        if "valkey_version" in facts:
+            return f"Valkey {facts['valkey_version']}"
+        return f"Redis {facts['redis_version']}"
+
+    def used_memory_at_rest(self) -> int:
+        """Give the bytes in use, once the buffers of what was just written are gone."""
+        previous, used = -1, self._used_memory()
+        deadline = time.monotonic() + _REST_SECONDS
+        while used != previous and time.monotonic() < deadline:
+            time.sleep(_REST_PAUSE)
+            previous, used = used, self._used_memory()
+        return used
+
+    def script_time(self) -> "ScriptTime":
+        """Give how many script calls there were so far, and the microseconds spent in them."""
+        facts = self._info("commandstats")
+        found = [facts[name] for name in _SCRIPT_CALLS if name in facts]
+        return ScriptTime(sum(int(each["calls"]) for each in found), sum(int(each["usec"]) for each in found))
+
+    def commands_received(self) -> int:
+        """Count the commands that the clients of now have sent, the harness's own left out.
+
+        The server's total counts those that scripts call too, so the clients' own counters are added up.
+        """
+        own = self.client.client_id()
+        clients = self.client.client_list()
+        return sum(int(each["tot-cmds"]) for each in clients if int(each["id"]) != own)
+
+    def _used_memory(self) -> int:
+        return int(self._info("memory")["used_memory"])
+
+    def _info(self, section: str) -> dict[str, Any]:
+        return self.client.info(section)
+
+
+@dataclass(frozen=True)
+class ScriptTime:
+    """Calls of scripts and functions, and the server's time in them."""
+
+    calls: int
+    microseconds: int
+
+    def since(self, earlier: "ScriptTime") -> "ScriptTime":
+        return ScriptTime(self.calls - earlier.calls, self.microseconds - earlier.microseconds)
