@@ -190,7 +190,7 @@ local function cycle(q, caller, mine)
     for _, lane in ipairs(all) do
       if lane.band >= SCHEDULED then pooled[#pooled + 1] = lane end
     end
-    left = walk(q, pooled, room, caller, left, false, starts)
+    walk(q, pooled, room, caller, left, false, starts)
   end
   if #starts == 0 then return mine end
   local again = start_all(q, starts, caller, mine, all)
