@@ -184,7 +184,7 @@ def _read_file(path: Path | None) -> dict[str, Any]:
         raise ConfigError(f"{file}: there is no such file.") from error
     except OSError as error:
         raise ConfigError(f"{file}: it cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ConfigError(f"{file}: it is not TOML: {error}.") from error
 
 
