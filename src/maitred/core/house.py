@@ -420,9 +420,8 @@ class House:
 
     def _give_back(self, worker: str, holds: list[Hold], *, lost: bool) -> None:
         """Return jobs to the front, last started first, so that the first started goes first again."""
-        me = self.floor.workers[worker]
         for hold in sorted(holds, key=lambda hold: -hold.number):
-            self.floor.drop(me, hold.record)
+            self.floor.drop(self.floor.workers[worker], hold.record)
             if hold.stopping:
                 continue
             job = self.jobs[hold.record]
