@@ -14,7 +14,8 @@ import pytest
 import redis
 
 from maitred.store.valkey.binary import _wheel
-from maitred.store.valkey.embedded import Embedded
+from maitred.store.valkey.directory import DataDirectory
+from maitred.store.valkey.embedded import Embedded, _remove_home
 
 Client = redis.Redis
 
@@ -36,6 +37,14 @@ def binary(request: pytest.FixtureRequest) -> Path:
     """Each of the two servers that Maitred has to run on."""
     choose: Callable[[], Path] = request.param
     return choose()
+
+
+@pytest.fixture(autouse=True)
+def no_socket_stays(tmp_path: Path) -> Iterator[None]:
+    """An owner that a test killed leaves its socket's directory to the next one; here there is none."""
+    yield
+    if left_behind := DataDirectory(tmp_path).read_note():
+        _remove_home(Path(left_behind["socket"]).parent)
 
 
 @contextlib.contextmanager

@@ -66,12 +66,12 @@ def test_the_allocator_is_named(tmp_path: Path, binary: Path) -> None:
         assert "malloc" in embedded.allocator or embedded.allocator == "libc"
 
 
-def test_a_locale_that_is_not_installed_is_no_obstacle(
+def test_the_locale_of_its_owner_does_not_reach_the_server(
     tmp_path: Path, binary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LC_ALL", "xx_YY.UTF-8")
     with Embedded(tmp_path, binary=binary) as embedded:
-        assert embedded.running
+        assert b"LC_ALL=C" in Path(f"/proc/{embedded.pid}/environ").read_bytes().split(b"\0")
 
 
 def test_the_note_says_where_it_is_while_it_runs(tmp_path: Path) -> None:
