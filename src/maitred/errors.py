@@ -1,36 +1,198 @@
-"""Every error that Maitred raises, in one tree.
+"""Every error that Maitred raises, as types with the facts as attributes.
 
-MaitredError
-├── ConfigError
-└── StoreError
-    └── EmbeddedError
-        └── DataDirectoryInUse
+    MaitredError
+    ├── InvalidJob            a body with faults, all of them listed
+    ├── TooLarge              a body over the queue's `max_body`
+    ├── QueueFull             `max_waiting` is reached
+    ├── NotFound
+    │   ├── UnknownQueue
+    │   └── UnknownJob
+    ├── Conflict              the job's state forbids it; nothing was changed
+    │   ├── OtherSubmitter    the key belongs to somebody else's unended job
+    │   ├── NotWaiting        only a waiting job can be moved
+    │   ├── NotMovable        front and immediate jobs keep their place
+    │   ├── OtherNonce        the place that the caller saw is no longer this job's
+    │   ├── AlreadyEnded      there is nothing left to cancel
+    │   └── SettingsForbidden the waiting jobs forbid this change of settings
+    ├── LeaseLost             the worker no longer holds the job that it writes about
+    ├── ConfigError           maitred.toml or the environment has mistakes, each named
+    └── StoreError
+        ├── StoreUnavailable  the store does not answer
+        ├── SchemaMismatch    the store was written by another version
+        ├── EvictionForbidden the server may evict keys; it must be set to `noeviction`
+        └── EmbeddedError
+            └── DataDirectoryInUse
+
+The default message of an error is the first line of its docstring.
 """
+
+from typing import ClassVar, NamedTuple
+
+
+class Fault(NamedTuple):
+    """One thing wrong with a body: where, and what."""
+
+    path: str
+    message: str
 
 
 class MaitredError(Exception):
-    """Something that Maitred was asked for cannot be done."""
+    """Something went wrong in Maitred."""
 
-    def __str__(self) -> str:
-        """Give the message, or the first line of the class's docstring where none was given."""
-        return super().__str__() or (type(self).__doc__ or type(self).__name__).partition("\n")[0]
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str | None = None) -> None:
+        """Use the class's docstring where no message is given."""
+        super().__init__(message or (self.__doc__ or "").partition("\n")[0])
+
+
+class InvalidJob(MaitredError):
+    """The job has faults."""
+
+    code = "invalid"
+
+    def __init__(self, faults: list[Fault]) -> None:
+        """Keep all faults; the message is a line with each."""
+        self.faults = faults
+        super().__init__("; ".join(f"{fault.path}: {fault.message}" for fault in faults))
+
+
+class TooLarge(MaitredError):
+    """The body is larger than the queue allows."""
+
+    code = "too-large"
+
+    def __init__(self, size: int, limit: int) -> None:
+        """Name both sizes in bytes."""
+        self.size, self.limit = size, limit
+        super().__init__(f"the body has {size} bytes; the queue takes at most {limit}")
+
+
+class QueueFull(MaitredError):
+    """The queue takes no more waiting jobs."""
+
+    code = "full"
+
+    def __init__(self, which: str, limit: int) -> None:
+        """`which` is `total` or `per_submitter`."""
+        self.which, self.limit = which, limit
+        whose = "this submitter has" if which == "per_submitter" else "the queue has"
+        super().__init__(f"{whose} {limit} waiting jobs, which is the limit (max_waiting.{which})")
+
+
+class NotFound(MaitredError):
+    """There is no such thing."""
+
+    code = "not-found"
+
+
+class UnknownQueue(NotFound):
+    """There is no such queue."""
+
+    code = "unknown-queue"
+
+    def __init__(self, queue: str) -> None:
+        """Name the queue that is not there."""
+        self.queue = queue
+        super().__init__(f"there is no queue {queue!r}")
+
+
+class UnknownJob(NotFound):
+    """There is no such job."""
+
+    code = "unknown-job"
+
+    def __init__(self, queue: str, id: str) -> None:
+        """Name the job that is not there."""
+        self.queue, self.id = queue, id
+        super().__init__(f"queue {queue!r} has no job {id!r}")
+
+
+class Conflict(MaitredError):
+    """The job's state forbids this."""
+
+    code = "conflict"
+
+
+class OtherSubmitter(Conflict):
+    """The key belongs to another submitter's job that has not ended."""
+
+    code = "other-submitter"
+
+
+class NotWaiting(Conflict):
+    """The job does not wait, so it cannot be moved."""
+
+    code = "not-waiting"
+
+
+class NotMovable(Conflict):
+    """A front or immediate job keeps its place."""
+
+    code = "not-movable"
+
+
+class OtherNonce(Conflict):
+    """The place with that nonce is no longer this job's."""
+
+    code = "other-nonce"
+
+
+class AlreadyEnded(Conflict):
+    """The job has already ended."""
+
+    code = "ended"
+
+
+class SettingsForbidden(Conflict):
+    """The order of a queue cannot change while jobs wait in it."""
+
+    code = "settings"
+
+
+class LeaseLost(MaitredError):
+    """The lease is over: another worker may have the job, and this write was refused."""
+
+    code = "lease-lost"
 
 
 class ConfigError(MaitredError):
-    """The settings have a mistake; each line of the text names a key and what is allowed there."""
+    """The settings have mistakes."""
+
+    code = "config"
 
 
 class StoreError(MaitredError):
-    """The store cannot be used."""
+    """The store could not do it."""
+
+    code = "store"
+
+
+class StoreUnavailable(StoreError):
+    """The store does not answer."""
+
+    code = "unavailable"
+
+
+class SchemaMismatch(StoreError):
+    """The store was written by another version of Maitred."""
+
+    code = "schema"
+
+
+class EvictionForbidden(StoreError):
+    """The server may evict keys under memory pressure; set its maxmemory-policy to noeviction."""
+
+    code = "eviction"
 
 
 class EmbeddedError(StoreError):
-    """The embedded server cannot be started or does not answer."""
+    """The embedded store could not start."""
+
+    code = "embedded"
 
 
 class DataDirectoryInUse(EmbeddedError):
-    """Another process owns this data directory; `pid` names it where it is known."""
+    """Another process runs a store in this data directory."""
 
-    def __init__(self, message: str = "", *, pid: int | None = None) -> None:
-        super().__init__(*([message] if message else []))
-        self.pid = pid
+    code = "data-in-use"

@@ -1,1 +1,1 @@
-"""The rules, pure: standard library only, no I/O, and the clock and the dice are passed in."""
+"""The rules, pure: standard library only, with the clock and the dice passed in and no I/O."""

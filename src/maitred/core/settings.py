@@ -1,9 +1,4 @@
-"""What a queue is told by its operator, as plain numbers.
-
-The settings of one queue in the units that the rules count in: every duration and moment is a whole number of
-microseconds, so that no store ever rounds one. Reading them from a file, and refusing nonsense, is the
-business of `maitred.config`; the rules here only use them.
-"""
+"""What a queue is set to, as the rules see it: plain values, durations in whole microseconds."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,18 +7,12 @@ SECOND = 1_000_000
 MINUTE = 60 * SECOND
 DAY = 24 * 60 * MINUTE
 
-Order = Literal["newest-first", "oldest-first"]
-
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of one queue; durations are microseconds.
+    """The settings of one queue, with the defaults of a queue that sets nothing."""
 
-    `per_recent` is what each recent submission adds to a new job's delay, 0 for no delay policy; `window` is
-    how far back a submission is recent. `stages` are the steps of a job, in order.
-    """
-
-    order: Order = "newest-first"
+    order: Literal["newest-first", "oldest-first"] = "newest-first"
     eager: bool = False
     per_recent: int = 0
     window: int = 15 * MINUTE

@@ -1,1 +1,1 @@
-"""The stores: what keeps the queues, their jobs and their places, behind one port."""
+"""Where a queue lives: one port, and a store behind it."""

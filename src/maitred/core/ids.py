@@ -1,0 +1,19 @@
+"""A job's identity: a hash of its key and response address.
+
+Each part goes in with its length before it, so that no two different pairs can be read as the same text.
+"""
+
+from base64 import urlsafe_b64encode
+from hashlib import blake2b
+
+
+def job_id(key: str, response_url: str | None = None) -> str:
+    """Give the id of the job with this key and response address: 24 characters, safe in a path.
+
+    No address and an empty one are the same.
+    """
+    digest = blake2b(digest_size=18)
+    for part in (key.encode(), (response_url or "").encode()):
+        digest.update(len(part).to_bytes(4, "big"))
+        digest.update(part)
+    return urlsafe_b64encode(digest.digest()).decode()

@@ -1,0 +1,280 @@
+"""The words of the system as plain data: submitter, band, lane, job, lease, and what verbs take and answer.
+
+A *job* is one version of one piece of work, as the store keeps it. What never changes after a PUT (the
+configuration) is `body`, bytes that the rules never look into. Times are whole microseconds since 1970.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from typing import Literal, NamedTuple
+
+DEFAULT_PRIORITY = 5
+COMMAND = "command"
+
+
+class Submitter(NamedTuple):
+    """The user or team that a job belongs to; `user 7` and `team 7` are strangers."""
+
+    type: str
+    id: str
+
+    def __str__(self) -> str:
+        """Give the text used in keys: the type never holds a dot, so it reads back without doubt."""
+        return f"{self.type}.{self.id}"
+
+    @classmethod
+    def read(cls, text: str) -> "Submitter":
+        """Read what `str` wrote."""
+        kind, _, name = text.partition(".")
+        return cls(kind, name)
+
+
+class Band(IntEnum):
+    """Which part of the line a place stands in, first to last."""
+
+    FRONT = 0
+    IMMEDIATE = 1
+    SCHEDULED = 2
+    BULK = 3
+
+    @property
+    def pooled(self) -> bool:
+        """Tell whether places of this band are the submitter's, shared by its jobs of one lane."""
+        return self >= Band.SCHEDULED
+
+
+class Lane(NamedTuple):
+    """Jobs that could replace each other: the same band, priority, class and need."""
+
+    band: Band
+    priority: int
+    level: int
+    need: str
+
+    @classmethod
+    def of(cls, band: Band, priority: int, level: int, need: str) -> "Lane":
+        """Give the lane of such a job; in front and immediate, priority does not count."""
+        return cls(band, priority if band.pooled else 0, level, need)
+
+    def __str__(self) -> str:
+        """Give the text used in keys; text order is band, priority, class."""
+        return f"{self.band:d}.{self.priority:02d}.{self.level:d}.{self.need}"
+
+    @classmethod
+    def read(cls, text: str) -> "Lane":
+        """Read what `str` wrote."""
+        band, priority, level, need = text.split(".", 3)
+        return cls(Band(int(band)), int(priority), int(level), need)
+
+
+class Phase(StrEnum):
+    """Where a job is: in line, under a lease, set aside by a hold, or done with."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    HELD = "held"
+    ENDED = "ended"
+
+
+class Run(NamedTuple):
+    """One entry of the timeline: a start, and how it ended."""
+
+    stage: int
+    version: int
+    attempt: int
+    worker: str
+    start: int
+    end: int
+    code: str
+
+
+@dataclass(slots=True)
+class Job:
+    """One version of a job: the record that the store keeps.
+
+    `record` is the sequence number it was made with, unique in the queue. `release` and `arrival` are those
+    of its place: of its own one while it has it (`own`), else of the one it took last.
+    """
+
+    record: int
+    id: str
+    version: int
+    submitter: Submitter
+    need: str
+    body: bytes
+    created_at: int
+    band: Band = Band.SCHEDULED
+    priority: int = DEFAULT_PRIORITY
+    level: int = 1
+    elastic: bool = True
+    phase: Phase = Phase.WAITING
+    own: bool = False
+    stage: int = 0
+    attempt: int = 0
+    unspent: int = 0
+    retries: int = 0
+    release: int = 0
+    arrival: int = 0
+    delay: int = 0
+    recent: int | None = None
+    expires_at: int = 0
+    ended_at: int = 0
+    previous: int = 0
+    worker: str = ""
+    code: str = ""
+    message: str = ""
+    result: bytes = b""
+    timeline: list[Run] = field(default_factory=list)
+
+    @property
+    def lane(self) -> Lane:
+        """The lane that the job waits in."""
+        return Lane.of(self.band, self.priority, self.level, self.need)
+
+    def state(self, stages: tuple[str, ...]) -> str:
+        """Name the job's state: `pending` until its first start, then its stage, `held` or how it ended."""
+        if self.phase is Phase.ENDED:
+            return "failed" if self.code else "completed"
+        if self.phase is Phase.HELD:
+            return "held"
+        return stages[self.stage - 1] if self.stage else "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a PUT asks of the store. `delay` in microseconds; None lets the queue's policy decide.
+
+    With `policy_floor` the longer of the sent delay and the policy's holds, as for a submitter's key.
+    """
+
+    id: str
+    submitter: Submitter
+    need: str
+    body: bytes
+    band: Band = Band.SCHEDULED
+    priority: int = DEFAULT_PRIORITY
+    level: int = 1
+    elastic: bool = True
+    delay: int | None = None
+    policy_floor: bool = False
+    expires_at: int = 0
+
+
+Outcome = Literal["created", "updated", "upgraded", "next-version"]
+
+
+class Put(NamedTuple):
+    """What became of one PUT that was accepted."""
+
+    outcome: Outcome
+    record: int
+    version: int
+
+
+Refusal = Literal["other-submitter", "unknown-handler", "full-total", "full-per_submitter"]
+
+
+class Lease(NamedTuple):
+    """The right to run a job: the record and the token that every write about it carries."""
+
+    record: int
+    token: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A job handed to a worker: all that is needed to run it."""
+
+    lease: Lease
+    id: str
+    version: int
+    attempt: int
+    need: str
+    body: bytes
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """An order to a worker: end this work now. The reason is a stable code."""
+
+    lease: Lease
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """A hint to a worker: look at the clock again, `next_at` has come forward."""
+
+
+Message = Start | Stop | Wake
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """What a worker says of a job that it ran: no code means completed."""
+
+    lease: Lease
+    code: str = ""
+    message: str = ""
+    result: bytes = b""
+
+
+class Shift(NamedTuple):
+    """What a worker's verb answers: which of its leases were lost, what it starts next, when to tick.
+
+    A worker that is not `known` lost its lease, and with it all its jobs; it may join again.
+    """
+
+    lost: list[Lease]
+    starts: list[Start]
+    next_at: int | None
+    known: bool = True
+
+
+class Place(NamedTuple):
+    """A place in line. `owner` is the record of the only job that may take it, 0 if it is the submitter's."""
+
+    lane: Lane
+    release: int
+    arrival: int
+    submitter: Submitter
+    owner: int
+
+    @property
+    def nonce(self) -> int | None:
+        """The number by which a caller names the place; none for a job's own."""
+        return None if self.owner else self.arrival
+
+    def due(self, now: int) -> bool:
+        """Tell whether the place can be taken: from its release time on, inclusive."""
+        return not self.lane.band.pooled or self.release <= now
+
+    def rank(self, now: int) -> tuple[int, ...]:
+        """Give the sort key of line order: what is due in band order, then what is not by release."""
+        if not self.due(now):
+            return (1, self.release, self.arrival)
+        if self.lane.band is Band.FRONT:
+            return (0, self.lane.band, 0, -self.arrival)
+        if self.lane.band is Band.IMMEDIATE:
+            return (0, self.lane.band, 0, self.arrival)
+        return (0, self.lane.band, self.lane.priority, self.release, self.arrival)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A job as a reader sees it: the record, its place, and why it waits.
+
+    `position` is 1 for the first in line, None if the job does not wait. `serving` counts the live workers
+    that serve its need, `free` is the most free slots that any of them has.
+    """
+
+    job: Job
+    position: int | None
+    release: int | None
+    nonce: int | None
+    running_versions: tuple[int, ...]
+    now: int
+    paused: bool
+    serving: int
+    free: int

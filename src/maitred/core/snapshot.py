@@ -1,0 +1,116 @@
+"""A queue's whole state at one moment, as plain data that can be compared and checked."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from maitred.core.house import House
+from maitred.core.job import Job, Lane, Message, Phase, Place, Submitter, Wake
+
+
+class HoldState(NamedTuple):
+    """A lease as it is kept."""
+
+    record: int
+    token: bytes
+    start: int
+    number: int
+    confirmed: bool
+    stopping: str
+
+
+class WorkerState(NamedTuple):
+    """A worker as it is kept, with its leases in the order of their start."""
+
+    slots: int
+    free: int
+    draining: bool
+    lease_end: int
+    serves: frozenset[str]
+    holds: tuple[HoldState, ...]
+
+
+Pool = tuple[Lane, Submitter]
+
+
+@dataclass
+class Snapshot:
+    """Everything that a queue keeps. `nonces` are (release, arrival) by rank; stacks have the top first."""
+
+    now: int
+    seq: int
+    paused: bool
+    free: int
+    waiting: int
+    counts: dict[str, int] = field(default_factory=dict)
+    jobs: dict[int, Job] = field(default_factory=dict)
+    newest: dict[str, int] = field(default_factory=dict)
+    places: list[Place] = field(default_factory=list)
+    stacks: dict[Pool, list[int]] = field(default_factory=dict)
+    nonces: dict[Pool, list[tuple[int, int]]] = field(default_factory=dict)
+    own: dict[Submitter, list[int]] = field(default_factory=dict)
+    waiting_of: dict[Submitter, int] = field(default_factory=dict)
+    workers: dict[str, WorkerState] = field(default_factory=dict)
+    inboxes: dict[str, list[Message]] = field(default_factory=dict)
+    ended: list[tuple[int, int]] = field(default_factory=list)
+    expiring: list[tuple[int, int]] = field(default_factory=list)
+    recent: dict[Submitter, list[int]] = field(default_factory=dict)
+
+
+def state_counts(jobs: dict[int, Job], stages: tuple[str, ...]) -> dict[str, int]:
+    """Count the jobs in each state, all states named."""
+    counts = dict.fromkeys(("pending", "held", "failed", "completed", *stages), 0)
+    for job in jobs.values():
+        counts[job.state(stages)] += 1
+    return counts
+
+
+def take_snapshot(house: House) -> Snapshot:
+    """Copy the reference's state."""
+    jobs = {record: _copy(job) for record, job in house.jobs.items()}
+    waiting = [job for job in jobs.values() if job.phase is Phase.WAITING]
+    own: dict[Submitter, list[int]] = {}
+    for job in sorted(waiting, key=lambda job: (job.arrival, job.record)):
+        if job.own:
+            own.setdefault(job.submitter, []).append(job.record)
+    return Snapshot(
+        now=house.now,
+        seq=house.seq,
+        paused=house.paused is not None,
+        free=sum(worker.free for worker in house.floor.workers.values()),
+        waiting=len(waiting),
+        counts=state_counts(jobs, house.settings.stages),
+        jobs=jobs,
+        newest=dict(house.newest),
+        places=house.line.in_order(house.now),
+        stacks={key: list(stack) for key, stack in house.line.stacks.items()},
+        nonces={key: [(p.release, p.arrival) for p in pool] for key, pool in house.line.pools.items()},
+        own=own,
+        waiting_of={job.submitter: len(house.waiting(job.submitter)) for job in waiting},
+        workers={
+            worker.name: WorkerState(
+                worker.slots,
+                worker.free,
+                worker.draining,
+                worker.lease_end,
+                worker.serves,
+                tuple(
+                    HoldState(h.record, h.token, h.start, h.number, h.confirmed, h.stopping)
+                    for h in sorted(worker.holds.values(), key=lambda h: h.number)
+                ),
+            )
+            for worker in house.floor.workers.values()
+        },
+        inboxes={
+            name: kept
+            for name, messages in house.inboxes.items()
+            if (kept := [m for m in messages if not isinstance(m, Wake)])
+        },
+        ended=sorted((job.ended_at, job.record) for job in jobs.values() if job.phase is Phase.ENDED),
+        expiring=sorted((job.expires_at, job.record) for job in waiting if job.expires_at),
+        recent={who: list(times) for who, times in house.recent.times.items() if times},
+    )
+
+
+def _copy(job: Job) -> Job:
+    fields = {name: getattr(job, name) for name in Job.__slots__}
+    return Job(**{**fields, "timeline": list(job.timeline)})

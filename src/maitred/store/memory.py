@@ -1,0 +1,280 @@
+"""The reference store: the pure core in this process's memory.
+
+It is what the other stores are compared with, and a test helper for users. Its state ends with the process.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from maitred.core.house import House
+from maitred.core.job import Finish, Job, Lease, Message, Order, Phase, Put, Refusal, Shift, Submitter, View
+from maitred.core.settings import Settings
+from maitred.core.snapshot import Snapshot, state_counts, take_snapshot
+from maitred.errors import UnknownJob, UnknownQueue
+from maitred.store.port import Clock, Dice, EndedPage, LinePage, Status, SubmitterView, WorkerView
+
+
+def _wall_clock() -> int:
+    return time.time_ns() // 1000
+
+
+def _random_bytes() -> bytes:
+    return os.urandom(16)
+
+
+class MemoryStore:
+    """One queue in memory."""
+
+    def __init__(self, queue: str, *, clock: Clock | None = None, dice: Dice | None = None) -> None:
+        """Name the queue; it exists once it is configured."""
+        self.queue = queue
+        self._clock = clock or _wall_clock
+        self._dice = dice or _random_bytes
+        self._state: House | None = None
+        self._paused: dict[str, Any] | None = None
+        self._arrived: dict[str, asyncio.Event] = {}
+
+    @property
+    def _house(self) -> House:
+        if self._state is None:
+            raise UnknownQueue(self.queue)
+        return self._state
+
+    async def configure(self, settings: Settings) -> None:
+        """Make the queue, or give it new settings."""
+        if self._state is None:
+            self._state = House(self.queue, settings)
+        self._house.configure(settings, self._clock(), self._dice())
+        self._ring()
+
+    async def put(self, orders: Sequence[Order]) -> list[Put | Refusal]:
+        """Create or update jobs in turn."""
+        answers = self._house.put(orders, self._clock(), self._dice())
+        self._ring()
+        return answers
+
+    async def release(self, id: str, nonce: int | None = None) -> None:
+        """Move a job to the front."""
+        self._house.release(id, nonce, self._clock(), self._dice())
+        self._ring()
+
+    async def delay(self, id: str, nonce: int | None = None) -> None:
+        """Move a job to the end."""
+        self._house.delay(id, nonce, self._clock(), self._dice())
+        self._ring()
+
+    async def remove(self, id: str) -> None:
+        """Delete all versions of a job."""
+        self._house.remove(id, self._clock(), self._dice())
+        self._ring()
+
+    async def cancel(self, id: str, message: str) -> None:
+        """End all versions that have not ended."""
+        self._house.cancel(id, message, self._clock(), self._dice())
+        self._ring()
+
+    async def pause(self, by: str, reason: str) -> None:
+        """Start nothing more."""
+        now = self._clock()
+        self._house.pause(reason, now)
+        self._paused = {"by": by, "reason": reason, "at": now}
+
+    async def resume(self) -> None:
+        """Start again."""
+        self._house.resume(self._clock(), self._dice())
+        self._paused = None
+        self._ring()
+
+    async def join(self, worker: str, slots: int, serves: Sequence[str]) -> Shift:
+        """Let a worker in."""
+        return self._rung(
+            self._house.join(worker, slots, frozenset(serves), self._clock(), self._dice()))
+
+    async def take(self, worker: str) -> Shift:
+        """Give the worker what it has room for."""
+        return self._rung(self._house.take(worker, self._clock(), self._dice()))
+
+    async def finish(self, worker: str, results: Sequence[Finish]) -> Shift:
+        """End jobs and give the worker the next ones."""
+        return self._rung(self._house.finish(worker, results, self._clock(), self._dice()))
+
+    async def hand_back(self, worker: str, leases: Sequence[Lease]) -> Shift:
+        """Put jobs back at the front."""
+        return self._rung(self._house.hand_back(worker, leases, self._clock(), self._dice()))
+
+    async def renew(self, worker: str, held: Sequence[Lease]) -> Shift:
+        """Extend the worker's lease."""
+        return self._rung(self._house.renew(worker, held, self._clock(), self._dice()))
+
+    async def leave(self, worker: str) -> Shift:
+        """Take the worker's free slots off the floor."""
+        return self._rung(self._house.leave(worker, self._clock(), self._dice()))
+
+    async def park(self, worker: str, timeout: float) -> list[Message]:
+        """Wait for messages in the worker's inbox."""
+        event = self._arrived.setdefault(worker, asyncio.Event())
+        if not self._house.inboxes.get(worker):
+            event.clear()
+            try:
+                await asyncio.wait_for(event.wait(), timeout)
+            except TimeoutError:
+                return []
+        return self._house.inboxes.pop(worker, [])
+
+    async def tick(self) -> int | None:
+        """Do what the clock asks for."""
+        moment = self._house.tick(self._clock(), self._dice())
+        self._ring()
+        return moment
+
+    async def sweep(self, limit: int) -> int:
+        """Forget old jobs."""
+        return self._house.sweep(self._clock(), limit, self._dice())
+
+    async def now(self) -> int:
+        """Give the store's time."""
+        return max(self._house.now, self._clock())
+
+    async def read(self, ids: Sequence[str], version: int | None = None) -> list[View | None]:
+        """Show jobs by id."""
+        return [self._find(id, version) for id in ids]
+
+    async def running(self) -> list[tuple[View, int]]:
+        """Show the jobs that run, with the time of their start."""
+        holds = [hold for worker in self._house.floor.workers.values() for hold in worker.holds.values()]
+        return [
+            (self._view(self._house.jobs[hold.record]), hold.start)
+            for hold in sorted(holds, key=lambda hold: hold.number)
+            if not hold.stopping
+        ]
+
+    async def line(self, cursor: bytes | None, limit: int) -> LinePage:
+        """Show waiting jobs in line order."""
+        house = self._house
+        now, first = (int(part) for part in cursor.split()) if cursor else (self._time(), 0)
+        places = house.line.in_order(now)
+        views = [
+            self._view(house.jobs[house.line.job_for(place)]) for place in places[first : first + limit]
+        ]
+        after = first + limit
+        following = f"{now} {after}".encode() if after < len(places) else None
+        return LinePage(views, following, len(places))
+
+    async def ended(self, offset: int, limit: int) -> EndedPage:
+        """Show ended jobs, last first."""
+        jobs = [job for job in self._house.jobs.values() if job.phase is Phase.ENDED]
+        jobs.sort(key=lambda job: (-job.ended_at, -job.record))
+        return EndedPage([self._view(job) for job in jobs[offset : offset + limit]], len(jobs))
+
+    async def submitter(self, submitter: Submitter, limit: int = 5_000) -> SubmitterView:
+        """Show what one submitter has in line."""
+        house = self._house
+        owned = sorted((p for p in house.line.owned.values() if p.submitter == submitter),
+                       key=lambda p: (p.arrival, p.owner))
+        pools = sorted(key for key in house.line.pools if key[1] == submitter)
+        jobs = [place.owner for place in owned][:limit]
+        for key in pools:
+            jobs += house.line.stacks[key][:limit]
+        places = [(p.arrival, p.release) for key in pools for p in house.line.pools[key][:limit]]
+        settings = house.settings
+        recent = house.recent.count(submitter, settings, self._time()) if settings.per_recent else 0
+        return SubmitterView([house.jobs[record].id for record in jobs], places, recent)
+
+    async def status(self) -> Status:
+        """Show the queue."""
+        house = self._house
+        workers = [
+            WorkerView(w.name, w.slots, len(w.holds), w.draining, tuple(sorted(w.serves)), w.lease_end)
+            for w in house.floor.workers.values()
+        ]
+        return Status(
+            settings=house.settings,
+            now=self._time(),
+            counts=state_counts(house.jobs, house.settings.stages),
+            waiting=len(house.waiting()),
+            free=sum(worker.free for worker in house.floor.workers.values()),
+            paused=self._paused,
+            workers=sorted(workers, key=lambda worker: (worker.lease_end, worker.name)),
+        )
+
+    async def snapshot(self) -> Snapshot:
+        """Give all state at one moment."""
+        return take_snapshot(self._house)
+
+    def _time(self) -> int:
+        return max(self._house.now, self._clock())
+
+    def _find(self, id: str, version: int | None) -> View | None:
+        try:
+            versions = self._house.versions(id)
+        except UnknownJob:
+            return None
+        for job in versions:
+            if version in (None, job.version):
+                return self._view(job)
+        return None
+
+    def _view(self, job: Job) -> View:
+        house, now = self._house, self._time()
+        position = release = nonce = None
+        if job.phase is Phase.WAITING:
+            place = house.line.place_of(job)
+            position = 1 + sum(other.rank(now) < place.rank(now) for other in house.line)
+            release, nonce = place.release, place.nonce
+        serving = [
+            w for w in house.floor.workers.values() if job.need in w.serves and not w.draining
+        ]
+        chain: list[int] = []
+        older: Job | None = job
+        while older:
+            if older.phase is Phase.RUNNING:
+                chain.append(older.version)
+            older = house.jobs.get(older.previous)
+        return View(
+            job=job,
+            position=position,
+            release=release,
+            nonce=nonce,
+            running_versions=tuple(chain),
+            now=now,
+            paused=house.paused is not None,
+            serving=len(serving),
+            free=max((w.free for w in serving), default=0),
+        )
+
+    def _rung(self, shift: Shift) -> Shift:
+        self._ring()
+        return shift
+
+    def _ring(self) -> None:
+        for name, event in self._arrived.items():
+            if self._house.inboxes.get(name):
+                event.set()
+
+
+class MemoryStores:
+    """All queues of one process."""
+
+    def __init__(self, *, clock: Clock | None = None, dice: Dice | None = None) -> None:
+        """Begin with no queue."""
+        self._clock, self._dice = clock, dice
+        self._queues: dict[str, MemoryStore] = {}
+
+    def queue(self, name: str) -> MemoryStore:
+        """Give the store of one queue."""
+        if name not in self._queues:
+            self._queues[name] = MemoryStore(name, clock=self._clock, dice=self._dice)
+        return self._queues[name]
+
+    async def names(self) -> list[str]:
+        """Name the queues that were configured."""
+        return sorted(name for name, store in self._queues.items() if store._state is not None)
+
+    async def ping(self) -> None:
+        """Answer always."""
+
+    async def close(self) -> None:
+        """Keep the state; there is nothing to give back."""

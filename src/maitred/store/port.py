@@ -1,0 +1,178 @@
+"""What a store must do for one queue: one method a verb, each atomic.
+
+The port is private: services and workers use it, users do not. A store raises the errors of `maitred.errors`
+and nothing else. Time comes from the store's own clock unless a `clock` was given to it, as tests do.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from maitred.core.job import Finish, Lease, Message, Order, Place, Put, Refusal, Shift, Submitter, View
+from maitred.core.settings import Settings
+from maitred.core.snapshot import Snapshot
+
+Clock = Callable[[], int]
+Dice = Callable[[], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class LinePage:
+    """Some waiting jobs in line order; `next` is the cursor of the page after, None at the end."""
+
+    views: list[View]
+    next: bytes | None
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndedPage:
+    """Some ended jobs, last first."""
+
+    views: list[View]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitterView:
+    """What one submitter has in line."""
+
+    jobs: list[str]
+    places: list[tuple[int, int]]
+    recent: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerView:
+    """A worker as operators see it."""
+
+    name: str
+    slots: int
+    busy: int
+    draining: bool
+    serves: tuple[str, ...]
+    lease_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A queue as operators see it; `counts` is by state, `paused` tells who paused it and why."""
+
+    settings: Settings
+    now: int
+    counts: dict[str, int]
+    waiting: int
+    free: int
+    paused: dict[str, Any] | None
+    workers: list[WorkerView]
+
+
+class Store(Protocol):
+    """The store of one queue."""
+
+    queue: str
+
+    async def configure(self, settings: Settings) -> None:
+        """Make the queue, or give it new settings; SettingsForbidden where the waiting jobs forbid it."""
+
+    async def put(self, orders: Sequence[Order]) -> list[Put | Refusal]:
+        """Create or update jobs in turn; a refused one changes nothing."""
+
+    async def release(self, id: str, nonce: int | None = None) -> None:
+        """Move a scheduled or bulk job to the front."""
+
+    async def delay(self, id: str, nonce: int | None = None) -> None:
+        """Move a scheduled or bulk job behind all others of its band and priority."""
+
+    async def remove(self, id: str) -> None:
+        """Delete all versions of a job."""
+
+    async def cancel(self, id: str, message: str) -> None:
+        """End all versions that have not ended."""
+
+    async def pause(self, by: str, reason: str) -> None:
+        """Start nothing more."""
+
+    async def resume(self) -> None:
+        """Start again."""
+
+    async def join(self, worker: str, slots: int, serves: Sequence[str]) -> Shift:
+        """Let a worker in."""
+
+    async def take(self, worker: str) -> Shift:
+        """Give the worker what it has room for."""
+
+    async def finish(self, worker: str, results: Sequence[Finish]) -> Shift:
+        """End jobs and give the worker the next ones."""
+
+    async def hand_back(self, worker: str, leases: Sequence[Lease]) -> Shift:
+        """Put jobs back at the front."""
+
+    async def renew(self, worker: str, held: Sequence[Lease]) -> Shift:
+        """Extend the worker's lease."""
+
+    async def leave(self, worker: str) -> Shift:
+        """Take the worker's free slots off the floor."""
+
+    async def park(self, worker: str, timeout: float) -> list[Message]:
+        """Wait for messages in the worker's inbox, at most `timeout` seconds."""
+
+    async def tick(self) -> int | None:
+        """Do what the clock asks for; answer the next moment that matters."""
+
+    async def sweep(self, limit: int) -> int:
+        """Forget at most `limit` jobs that ended longer ago than the retention."""
+
+    async def now(self) -> int:
+        """Give the store's time."""
+
+    async def read(self, ids: Sequence[str], version: int | None = None) -> list[View | None]:
+        """Show jobs by id."""
+
+    async def running(self) -> list[tuple[View, int]]:
+        """Show the jobs that run, with the time of their start."""
+
+    async def line(self, cursor: bytes | None, limit: int) -> LinePage:
+        """Show waiting jobs in line order."""
+
+    async def ended(self, offset: int, limit: int) -> EndedPage:
+        """Show ended jobs, last first."""
+
+    async def submitter(self, submitter: Submitter, limit: int = 5_000) -> SubmitterView:
+        """Show what one submitter has in line."""
+
+    async def status(self) -> Status:
+        """Show the queue."""
+
+    async def snapshot(self) -> Snapshot:
+        """Give all state at one moment, for small queues and for tests."""
+
+
+class Stores(Protocol):
+    """All queues of one place."""
+
+    def queue(self, name: str) -> Store:
+        """Give the store of one queue; it need not exist yet."""
+
+    async def names(self) -> list[str]:
+        """Name the queues that were configured."""
+
+    async def ping(self) -> None:
+        """Raise StoreUnavailable unless the store answers."""
+
+    async def close(self) -> None:
+        """Give back connections."""
+
+
+__all__ = [
+    "Clock",
+    "Dice",
+    "EndedPage",
+    "LinePage",
+    "Place",
+    "Status",
+    "Store",
+    "Stores",
+    "SubmitterView",
+    "WorkerView",
+]

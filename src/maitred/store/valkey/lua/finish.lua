@@ -1,0 +1,28 @@
+-- finish: ends the jobs that the worker still holds and gives it the next ones, in one round trip.
+-- args: now, dice, worker, then five for each job: record, token, code, message, result
+-- answers: {known, next_at, {lost records}, {starts}}
+-- flags: allow-oom
+verb.finish = function(keys, args)
+  local q, fault = open(keys, args)
+  if not q then return fault end
+  catch_up(q)
+  local w = worker_at(q, args[3])
+  local leases, lost = held(w, args, 4, 5)
+  local records = {}
+  for i, lease in ipairs(leases) do records[i] = lease.record end
+  if #records > 0 then
+    load_jobs(q, records)
+    for _, lease in ipairs(leases) do
+      if lease.stopping == '' then
+        local r, at = q.jobs[lease.record], lease.at
+        log(q, r, lease, args[at + 2])
+        end_job(q, r, args[at + 2], args[at + 3], args[at + 4])
+      else
+        lost[#lost + 1] = lease.record
+      end
+    end
+    call('HDEL', w.leases, unpack(records))
+    unhand(q, w)
+  end
+  return shift(q, w, lost)
+end

@@ -1,0 +1,16 @@
+-- hand_back: puts jobs back at the front in the order in which they had started, with no attempt spent.
+-- args: now, dice, worker, then two for each job: record, token
+-- answers: {known, next_at, {lost records}, {starts}}
+-- flags: allow-oom
+verb.hand_back = function(keys, args)
+  local q, fault = open(keys, args)
+  if not q then return fault end
+  catch_up(q)
+  local w = worker_at(q, args[3])
+  local leases, lost = held(w, args, 4, 2)
+  if #leases > 0 then
+    give_back(q, w, leases, false)
+    unhand(q, w)
+  end
+  return shift(q, w, lost)
+end

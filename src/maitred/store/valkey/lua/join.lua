@@ -1,0 +1,39 @@
+-- join: lets a worker in with its slots and what it serves, and gives it work.
+-- args: now, dice, worker, slots, needs it serves (sorted, each its own argument)
+-- answers: {known, next_at, {lost records}, {starts}}
+-- flags: allow-oom
+local function crew_of(q, needs)
+  local text = table.concat(needs, '\n')
+  local count = 0
+  for crew, list in pairs(q.crews.list) do
+    count = count + 1
+    if table.concat(list, '\n') == text then return crew end
+  end
+  local crew, all = tostring(count + 1), {}
+  for name, list in pairs(q.crews.list) do all[name] = list end
+  all[crew] = needs
+  local written = cjson.encode(all)
+  call('SET', q.prefix .. K.Crews, written)
+  q.crews = remember(written, read_crews)
+  return crew
+end
+
+verb.join = function(keys, args)
+  local q, fault = open(keys, args)
+  if not q then return fault end
+  catch_up(q)
+  local needs = {}
+  for i = 5, #args do needs[#needs + 1] = args[i] end
+  local crew = crew_of(q, needs)
+  local w = worker_at(q, args[3])
+  if w and w.crew ~= crew then
+    w.draining = true
+    settle(q, w)
+  end
+  w = { name = args[3], slots = tonumber(args[4]), draining = false, crew = crew,
+    leases = q.prefix .. K.Leases .. args[3] }
+  save_worker(q, w)
+  extend(q, w)
+  settle(q, w)
+  return shift(q, w, {})
+end

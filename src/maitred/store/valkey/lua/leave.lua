@@ -1,0 +1,16 @@
+-- leave: takes the worker's free slots off the floor; it is gone when it holds nothing more.
+-- args: now, dice, worker
+-- answers: {known, next_at, {lost records}, {starts}}
+-- flags: allow-oom
+verb.leave = function(keys, args)
+  local q, fault = open(keys, args)
+  if not q then return fault end
+  catch_up(q)
+  local w = worker_at(q, args[3])
+  if w then
+    w.draining = true
+    save_worker(q, w)
+    unhand(q, w)
+  end
+  return shift(q, w, {})
+end

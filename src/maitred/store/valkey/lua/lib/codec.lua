@@ -1,0 +1,75 @@
+-- Records as bytes. A record has a head of fixed shape, and a tail that only grows: code, message and result,
+-- then one entry per run. A change of shape here is a new SCHEMA.
+
+local FRONT, IMMEDIATE, SCHEDULED = 0, 1, 2
+local OWN, ELASTIC = 1, 2
+local NEVER = math.huge
+local TOP = 9007199254740992
+local HEAD = '<c1BBBBBI4HHHi4dddddddHc0Hc0Hc0Hc0'
+local NO_END = struct.pack('<Bc0I4c0I4c0', 0, '', 0, '', 0, '')
+local LEASE = '<c16ddBBc0'
+local START = '<c1c8c16dI4HHc0Hc0'
+
+local function key8(number)
+  return struct.pack('>I8', number)
+end
+
+local function number8(bytes)
+  return (struct.unpack('>I8', bytes))
+end
+
+local function decode_job(record, bytes)
+  local r = { record = record }
+  local at
+  r.phase, r.stage, r.band, r.priority, r.level, r.flags, r.version, r.attempt, r.unspent, r.retries, r.recent,
+    r.created, r.release, r.arrival, r.expires, r.delay, r.ended, r.previous,
+    r.id, r.submitter, r.need, r.worker, at = struct.unpack(HEAD, bytes)
+  r.tail = string.sub(bytes, at)
+  return r
+end
+
+local function encode_job(r)
+  return struct.pack(HEAD, r.phase, r.stage, r.band, r.priority, r.level, r.flags, r.version, r.attempt, r.unspent,
+    r.retries, r.recent, r.created, r.release, r.arrival, r.expires, r.delay, r.ended, r.previous,
+    #r.id, r.id, #r.submitter, r.submitter, #r.need, r.need, #r.worker, r.worker) .. r.tail
+end
+
+local function decode_lease(bytes)
+  local l = {}
+  l.token, l.start, l.number, l.confirmed, l.stopping = struct.unpack(LEASE, bytes)
+  return l
+end
+
+local function encode_lease(l)
+  return struct.pack(LEASE, l.token, l.start, l.number, l.confirmed, #l.stopping, l.stopping)
+end
+
+local function encode_start(r, lease, body)
+  return struct.pack(START, 'S', key8(r.record), lease.token, lease.start, r.version, r.attempt, #r.id, r.id,
+    #r.need, r.need) .. body
+end
+
+local function is_own(r)
+  return r.flags % 2 == OWN
+end
+
+local function set_own(r, own)
+  r.flags = r.flags - r.flags % 2 + (own and OWN or 0)
+end
+
+local lane_prefix = {}
+
+local function lane_name(band, priority, level, need)
+  if band < SCHEDULED then priority = 0 end
+  local index = band * 10000 + priority * 100 + level
+  local prefix = lane_prefix[index]
+  if not prefix then
+    prefix = string.format('%d.%02d.%d.', band, priority, level)
+    lane_prefix[index] = prefix
+  end
+  return prefix .. need
+end
+
+local function lane_of(r)
+  return lane_name(r.band, r.priority, r.level, r.need)
+end

@@ -1,0 +1,238 @@
+-- The cycle: seats whoever can be seated, in line order. It walks the lanes by band and priority, merges those
+-- of one group by their heads, and sets a lane aside when nobody who serves its need has a free slot, so its
+-- cost does not grow with the number waiting.
+
+-- Free workers of each crew that serves a need, as far as one cycle can use them.
+local function crew_room(q, room, crew)
+  local list = room[crew]
+  if not list then
+    list = {}
+    local flat = call('ZREVRANGEBYSCORE', q.prefix .. K.Free .. crew, '+inf', 1, 'WITHSCORES',
+      'LIMIT', 0, STARTS_PER_CYCLE)
+    for i = 1, #flat, 2 do
+      list[#list + 1] = { name = flat[i], free = tonumber(flat[i + 1]), crew = crew, starts = {} }
+    end
+    room[crew] = list
+  end
+  return list
+end
+
+-- Compares by bytes; the server's locale must not decide.
+local function after(a, b)
+  for i = 1, math.min(#a, #b) do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then return x > y end
+  end
+  return #a > #b
+end
+
+-- Chooses who runs a job with this need: the caller if it can, else the one with most free slots.
+local function pick(q, room, need, caller)
+  local best
+  for _, crew in ipairs(q.crews.by_need[need] or {}) do
+    for _, worker in ipairs(crew_room(q, room, crew)) do
+      if worker.free > 0 then
+        if worker.name == caller then return worker end
+        if not best or worker.free > best.free
+          or (worker.free == best.free and after(worker.name, best.name)) then
+          best = worker
+        end
+      end
+    end
+  end
+  return best
+end
+
+-- Merges the heads of some lanes and decides the starts; answers them in order.
+local function walk(q, group, room, caller, left, due_only, starts)
+  for _, lane in ipairs(group) do
+    lane.heads = call('ZRANGE', lane.key, lane.taken or 0, (lane.taken or 0) + left - 1)
+    lane.at, lane.taken = 1, lane.taken or 0
+    if #lane.heads == 0 and lane.taken == 0 then call('ZREM', q.prefix .. K.Lanes, lane.name) end
+  end
+  while left > 0 do
+    local best, first, second
+    for _, lane in ipairs(group) do
+      local head = not lane.aside and lane.heads[lane.at]
+      if head then
+        local order, arrival = struct.unpack('>I8I8', head)
+        if due_only and lane.band >= SCHEDULED and order > q.now then
+          lane.heads = {}
+        elseif not best or order < first or (order == first and arrival < second) then
+          best, first, second = lane, order, arrival
+        end
+      end
+    end
+    if not best then return left end
+    local worker = pick(q, room, best.need, caller)
+    if worker then
+      starts[#starts + 1] = { lane = best, member = best.heads[best.at], worker = worker,
+        release = first, arrival = second }
+      worker.free = worker.free - 1
+      best.at, best.taken, left = best.at + 1, best.taken + 1, left - 1
+    else
+      best.aside = true
+    end
+  end
+  return left
+end
+
+-- Takes the decided places out of line and finds the job of each.
+local function seat(q, starts, touched)
+  for _, lane in ipairs(touched) do
+    if lane.taken and lane.taken > 0 then call('ZREMRANGEBYRANK', lane.key, 0, lane.taken - 1) end
+  end
+  local pools, records = {}, {}
+  for _, start in ipairs(starts) do
+    local kind, whose = string.sub(start.member, 17, 17), string.sub(start.member, 18)
+    if kind == 'J' then
+      start.record = whose
+    else
+      local owner = start.lane.name .. '/' .. whose
+      pools[owner] = pools[owner] or { need = 0, at = -1 }
+      pools[owner].need = pools[owner].need + 1
+      start.pool = pools[owner]
+    end
+  end
+  for owner, pool in pairs(pools) do
+    pool.jobs = call('ZPOPMIN', q.prefix .. K.SubmitterInfo .. owner, pool.need)
+    call('ZPOPMIN', q.prefix .. K.Nonces .. owner, pool.need)
+  end
+  for i, start in ipairs(starts) do
+    if start.pool then
+      start.pool.at = start.pool.at + 2
+      start.record = start.pool.jobs[start.pool.at]
+    end
+    records[i] = start.record or ''
+  end
+  load_jobs(q, records)
+  return records
+end
+
+local function bodies_of(q, records)
+  local got = call('HMGET', q.prefix .. K.Bodies, unpack(records))
+  for i, record in ipairs(records) do got[i] = q.bodies[record] or got[i] end
+  return got
+end
+
+-- Leases one job to a worker and answers what is sent to it.
+local function start_job(q, r, worker, body)
+  counted(q, r, -1)
+  r.phase, r.worker, r.attempt = 'R', worker.name, r.attempt + 1
+  r.stage = math.max(r.stage, 1)
+  counted(q, r, 1)
+  touch(q, r)
+  local lease = { token = q.dice, start = q.now, number = next_seq(q), confirmed = 0, stopping = '' }
+  local list = worker.starts
+  list[#list + 1] = key8(r.record)
+  list[#list + 1] = encode_lease(lease)
+  return encode_start(r, lease, body)
+end
+
+local function write_leases(q, worker)
+  if #worker.starts == 0 then return end
+  write_hash(q.prefix .. K.Leases .. worker.name, worker.starts)
+  call('ZADD', q.prefix .. K.Free .. worker.crew, worker.free, worker.name)
+  q.free = q.free - #worker.starts / 2
+  worker.starts = {}
+end
+
+-- Marks the job as out of line, at the place that it took.
+local function take_place(q, r, start)
+  q.waiting = q.waiting - 1
+  q.delta[r.submitter] = (q.delta[r.submitter] or 0) - 1
+  if is_own(r) then call('ZREM', q.prefix .. K.Own .. r.submitter, start.record) end
+  if r.expires > 0 then call('ZREM', q.prefix .. K.Expiry, start.record) end
+  set_own(r, false)
+  if r.band >= SCHEDULED then r.release, r.arrival = start.release, start.arrival end
+end
+
+local function start_all(q, starts, caller, mine, touched)
+  local records, again = seat(q, starts, touched), false
+  local bodies = bodies_of(q, records)
+  for i, start in ipairs(starts) do
+    local r = q.jobs[records[i]]
+    if r then take_place(q, r, start) end
+    if r and not (r.expires > 0 and r.expires <= q.now) then
+      local message = start_job(q, r, start.worker, bodies[i] or '')
+      if start.worker.name == caller then
+        mine[#mine + 1] = message
+      else
+        send(q, start.worker.name, message)
+      end
+    else
+      if r then expire(q, r) end
+      start.worker.free = start.worker.free + 1
+      again = true
+    end
+  end
+  return again
+end
+
+-- Answers what the caller starts; the rest goes into the inboxes of other workers.
+local function cycle(q, caller, mine)
+  mine = mine or {}
+  q.more = false
+  if q.paused or q.free <= 0 or q.waiting == 0 then return mine end
+  local all, room, starts, left = lanes(q), {}, {}, math.min(STARTS_PER_CYCLE, q.free)
+  local i = 1
+  while i <= #all and left > 0 do
+    local group, j = { all[i] }, i + 1
+    while all[j] and all[j].group == all[i].group do
+      group[#group + 1] = all[j]
+      j = j + 1
+    end
+    left = walk(q, group, room, caller, left, true, starts)
+    i = j
+  end
+  if q.settings.eager and left > 0 then
+    local pooled = {}
+    for _, lane in ipairs(all) do
+      if lane.band >= SCHEDULED then pooled[#pooled + 1] = lane end
+    end
+    walk(q, pooled, room, caller, left, false, starts)
+  end
+  if #starts == 0 then return mine end
+  local again = start_all(q, starts, caller, mine, all)
+  for _, list in pairs(room) do
+    for _, worker in ipairs(list) do write_leases(q, worker) end
+  end
+  if again then return cycle(q, caller, mine) end
+  q.more = #starts == STARTS_PER_CYCLE and q.free > 0
+  return mine
+end
+
+-- The earliest moment after now that matters; now, if a bounded step has more to do; -1 for none.
+local function next_at(q)
+  local moment = math.min(q.expiry_at, q.lease_at)
+  if not q.paused then moment = math.min(moment, q.due_at) end
+  if q.more then moment = q.now end
+  return moment < NEVER and moment or -1
+end
+
+-- The end of every verb: seat, say when to look again, and wake one worker if that has come forward.
+local function finish_verb(q, caller)
+  local mine = cycle(q, caller)
+  local moment = next_at(q)
+  if caller then
+    q.alarm = moment < 0 and NEVER or moment
+  elseif moment >= 0 and (moment < q.alarm or q.alarm <= q.now) then
+    q.alarm = moment
+    for crew in pairs(q.crews.list) do
+      local name = call('ZREVRANGE', q.prefix .. K.Free .. crew, 0, 0)[1]
+      if name then
+        send(q, name, 'W')
+        break
+      end
+    end
+  end
+  close(q)
+  return mine, moment
+end
+
+-- The end of a worker's verb: what it lost, and what it starts next.
+local function shift(q, w, lost)
+  local name = w and not w.gone and w.name
+  local mine, moment = finish_verb(q, name)
+  return { name and 1 or 0, moment, lost, mine }
+end

@@ -1,0 +1,137 @@
+-- How a run and a job end, and how a job comes back to the line.
+
+local function log(q, r, lease, code)
+  r.tail = r.tail .. struct.pack('<BI4HddHc0Bc0', r.stage, r.version, r.attempt, lease.start, q.now,
+    #r.worker, r.worker, #code, code)
+end
+
+-- Ends the job for good. Its record must not stand in line any more.
+local function end_job(q, r, code, message, result)
+  counted(q, r, -1)
+  r.phase, r.ended = 'E', q.now
+  set_own(r, false)
+  r.tail = struct.pack('<Bc0I4c0I4c0', #code, code, #message, message, #result, result)
+    .. string.sub(r.tail, #NO_END + 1)
+  counted(q, r, 1)
+  add(q, K.Ended, q.now, key8(r.record))
+  touch(q, r)
+end
+
+local function expire(q, r)
+  end_job(q, r, 'expired', 'it was still waiting when it expired', '')
+end
+
+local function to_front(q, r)
+  r.phase, r.band, r.worker = 'W', FRONT, ''
+  r.release, r.arrival = q.now, next_seq(q)
+  join_own(q, r)
+  touch(q, r)
+end
+
+-- Gives back the leases (all of one worker): last started first, so that the first started goes first again.
+local function give_back(q, w, leases, lost)
+  table.sort(leases, function(a, b) return a.number > b.number end)
+  local records = {}
+  for i, lease in ipairs(leases) do records[i] = lease.record end
+  if #records == 0 then return end
+  call('HDEL', w.leases, unpack(records))
+  load_jobs(q, records)
+  for _, lease in ipairs(leases) do
+    if lease.stopping == '' then
+      local r = q.jobs[lease.record]
+      log(q, r, lease, lost and 'lost' or 'handed-back')
+      if call('HGET', q.prefix .. K.Ids, r.id) ~= lease.record then
+        end_job(q, r, 'superseded', 'a newer version took its place', '')
+      elseif not (lost and lease.confirmed == 1) and r.unspent < q.settings.attempts then
+        r.unspent = r.unspent + 1
+        r.attempt = r.attempt - 1
+        to_front(q, r)
+      else
+        r.unspent = 0
+        if r.attempt >= q.settings.attempts then
+          end_job(q, r, 'attempts', string.format('lost with its worker %d times', r.attempt), '')
+        else
+          to_front(q, r)
+        end
+      end
+    end
+  end
+end
+
+local function all_leases(w)
+  local flat, leases = call('HGETALL', w.leases), {}
+  for i = 1, #flat, 2 do
+    local lease = decode_lease(flat[i + 1])
+    lease.record = flat[i]
+    leases[#leases + 1] = lease
+  end
+  return leases
+end
+
+-- Jobs that expired in line, and workers whose lease is over: a bounded number of each.
+local function catch_up(q)
+  if q.now >= q.expiry_at then
+    local key = q.prefix .. K.Expiry
+    for _, record in ipairs(call('ZRANGEBYSCORE', key, '-inf', q.now, 'LIMIT', 0, EXPIRIES_PER_STEP)) do
+      local r = job_at(q, record)
+      if r and r.phase == 'W' then
+        leave_line(q, r)
+        expire(q, r)
+      else
+        call('ZREM', key, record)
+      end
+    end
+    q.expiry_at = tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or NEVER
+  end
+  if q.now >= q.lease_at then
+    local key = q.prefix .. K.Workers
+    for _, name in ipairs(call('ZRANGEBYSCORE', key, '-inf', q.now, 'LIMIT', 0, WORKERS_PER_STEP)) do
+      local w = worker_at(q, name)
+      give_back(q, w, all_leases(w), true)
+      forget_worker(q, w)
+    end
+    q.lease_at = tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or NEVER
+  end
+  if q.now >= q.due_at then q.due_at = first_due_after(q) end
+end
+
+-- Takes an ended version out of its job's chain of versions.
+local function unlink(q, r)
+  local newest = call('HGET', q.prefix .. K.Ids, r.id)
+  local older = r.previous > 0 and job_at(q, key8(r.previous))
+  if newest == key8(r.record) then
+    if older then
+      call('HSET', q.prefix .. K.Ids, r.id, key8(r.previous))
+    else
+      call('HDEL', q.prefix .. K.Ids, r.id)
+    end
+  elseif older then
+    local newer = newest and job_at(q, newest)
+    while newer and newer.previous ~= r.record do
+      newer = newer.previous > 0 and job_at(q, key8(newer.previous))
+    end
+    if newer then
+      newer.previous = r.previous
+      touch(q, newer)
+    end
+  end
+end
+
+-- Forgets jobs that ended longer ago than the retention, at most `limit`, oldest first.
+local function sweep(q, limit)
+  flush(q)
+  local key = q.prefix .. K.Ended
+  local old = call('ZRANGEBYSCORE', key, '-inf', q.now - q.settings.retention, 'LIMIT', 0, limit)
+  if #old == 0 then return 0 end
+  load_jobs(q, old)
+  for _, record in ipairs(old) do
+    local r = q.jobs[record]
+    if r then
+      counted(q, r, -1)
+      unlink(q, r)
+      forget(q, r)
+    end
+  end
+  call('ZREM', key, unpack(old))
+  return #old
+end

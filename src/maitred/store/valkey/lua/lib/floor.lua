@@ -1,0 +1,87 @@
+-- The Floor: workers, their slots and their leases. `Workers` has each worker's lease end, `WorkerInfo` its
+-- slots and crew, `Free.<crew>` the free slots of workers that serve the same, `Leases.<worker>` what it holds.
+
+local INFO = '<HBc0'
+
+local function worker_at(q, name)
+  local bytes = call('HGET', q.prefix .. K.WorkerInfo, name)
+  if not bytes then return nil end
+  local draining = string.byte(bytes, 3) == 1
+  return { name = name, slots = (struct.unpack('<H', bytes)), draining = draining, crew = string.sub(bytes, 4),
+    leases = q.prefix .. K.Leases .. name }
+end
+
+local function save_worker(q, w)
+  call('HSET', q.prefix .. K.WorkerInfo, w.name,
+    struct.pack(INFO, w.slots, w.draining and 1 or 0, w.crew))
+end
+
+-- Sets the worker's free slots to what its leases leave; a draining worker has none.
+local function settle(q, w)
+  local key = q.prefix .. K.Free .. w.crew
+  local old = tonumber(call('ZSCORE', key, w.name)) or 0
+  if w.draining then
+    q.free = q.free - old
+    call('ZREM', key, w.name)
+    return
+  end
+  local free = math.max(0, w.slots - call('HLEN', w.leases))
+  if free ~= old or free == 0 then call('ZADD', key, free, w.name) end
+  q.free = q.free - old + free
+end
+
+local function forget_worker(q, w)
+  w.draining = true
+  settle(q, w)
+  call('ZREM', q.prefix .. K.Workers, w.name)
+  call('HDEL', q.prefix .. K.WorkerInfo, w.name)
+  call('DEL', q.prefix .. K.Inbox .. w.name, w.leases)
+  q.sent[w.name] = nil
+end
+
+local function extend(q, w)
+  local lease_end = q.now + q.settings.lease
+  call('ZADD', q.prefix .. K.Workers, lease_end, w.name)
+  if lease_end < q.lease_at then q.lease_at = lease_end end
+end
+
+-- After slots were given back: a draining worker that holds nothing is gone.
+local function unhand(q, w)
+  if w.draining and call('HLEN', w.leases) == 0 then
+    forget_worker(q, w)
+    w.gone = true
+  else
+    settle(q, w)
+  end
+end
+
+-- The leases that the worker holds of those named: `record, token` pairs from args[first] on.
+-- Answers the held ones, and the records of those that are lost.
+local function held(w, args, first, step)
+  local records, found, lost = {}, {}, {}
+  for i = first, #args, step do records[#records + 1] = args[i] end
+  if #records == 0 then return found, lost end
+  local got = w and call('HMGET', w.leases, unpack(records)) or {}
+  local seen = {}
+  for i, record in ipairs(records) do
+    local lease = got[i] and not seen[record] and decode_lease(got[i])
+    if lease and lease.token == args[first + (i - 1) * step + 1] then
+      seen[record] = true
+      lease.record, lease.at = record, first + (i - 1) * step
+      found[#found + 1] = lease
+    else
+      lost[#lost + 1] = record
+    end
+  end
+  return found, lost
+end
+
+-- Tells the worker that runs the job to stop it; its slot stays taken until that is confirmed.
+local function stop(q, r, code)
+  local key, record = q.prefix .. K.Leases .. r.worker, key8(r.record)
+  local lease = decode_lease(call('HGET', key, record))
+  lease.stopping = code
+  call('HSET', key, record, encode_lease(lease))
+  send(q, r.worker, 'X' .. record .. lease.token .. code)
+  return lease
+end

@@ -1,0 +1,134 @@
+-- The Line: places in `Reservations.<lane>`, in line order by their bytes; a submitter's jobs in
+-- `SubmitterInfo.<lane>/<submitter>`, top first; its places in `Nonces.<lane>/<submitter>`, by release.
+-- The k-th nonce serves the k-th job of the stack. A place of a job's own is in `Reservations` alone.
+
+local function order_key(band, release, arrival)
+  if band == FRONT then return struct.pack('>I8I8', TOP - arrival, arrival) end
+  if band == IMMEDIATE then return struct.pack('>I8I8', arrival, arrival) end
+  return struct.pack('>I8I8', release, arrival)
+end
+
+local function own_member(r)
+  return order_key(r.band, r.release, r.arrival) .. 'J' .. key8(r.record)
+end
+
+local function enter(q, r, lane)
+  q.waiting = q.waiting + 1
+  q.delta[r.submitter] = (q.delta[r.submitter] or 0) + 1
+  add(q, K.Lanes, 0, lane)
+  if r.band >= SCHEDULED and r.release > q.now and r.release < q.due_at then q.due_at = r.release end
+  if r.expires > 0 then
+    add(q, K.Expiry, r.expires, key8(r.record))
+    if r.expires < q.expiry_at then q.expiry_at = r.expires end
+  end
+end
+
+-- A place of the submitter's for the job, which goes on the stack.
+local function join_line(q, r)
+  local lane = lane_of(r)
+  set_own(r, false)
+  local owner = lane .. '/' .. r.submitter
+  add(q, K.Reservations .. lane, 0, order_key(r.band, r.release, r.arrival) .. 'S' .. r.submitter)
+  add(q, K.SubmitterInfo .. owner, q.settings.order == 'oldest-first' and r.arrival or -r.arrival, key8(r.record))
+  add(q, K.Nonces .. owner, r.release, key8(r.arrival))
+  enter(q, r, lane)
+end
+
+-- A place of the job's own.
+local function join_own(q, r)
+  local lane = lane_of(r)
+  set_own(r, true)
+  add(q, K.Reservations .. lane, 0, own_member(r))
+  add(q, K.Own .. r.submitter, r.arrival, key8(r.record))
+  enter(q, r, lane)
+end
+
+-- The place that a waiting job would take now: release and arrival.
+local function place_of(q, r)
+  if is_own(r) then return r.release, r.arrival end
+  local owner = lane_of(r) .. '/' .. r.submitter
+  local rank = call('ZRANK', q.prefix .. K.SubmitterInfo .. owner, key8(r.record))
+  local nonce = call('ZRANGE', q.prefix .. K.Nonces .. owner, rank, rank, 'WITHSCORES')
+  return tonumber(nonce[2]), number8(nonce[1])
+end
+
+-- Takes the job out of line, and with it the place of its rank.
+local function leave_line(q, r)
+  flush(q)
+  local lane = lane_of(r)
+  if is_own(r) then
+    call('ZREM', q.prefix .. K.Reservations .. lane, own_member(r))
+    call('ZREM', q.prefix .. K.Own .. r.submitter, key8(r.record))
+    set_own(r, false)
+  else
+    local owner = lane .. '/' .. r.submitter
+    r.release, r.arrival = place_of(q, r)
+    call('ZREM', q.prefix .. K.SubmitterInfo .. owner, key8(r.record))
+    call('ZREM', q.prefix .. K.Nonces .. owner, key8(r.arrival))
+    call('ZREM', q.prefix .. K.Reservations .. lane,
+      order_key(r.band, r.release, r.arrival) .. 'S' .. r.submitter)
+  end
+  if r.expires > 0 then call('ZREM', q.prefix .. K.Expiry, key8(r.record)) end
+  q.waiting = q.waiting - 1
+  q.delta[r.submitter] = (q.delta[r.submitter] or 0) - 1
+end
+
+-- All lanes that may have a place, in order of band and priority; empty ones are dropped on the way.
+local function lanes(q)
+  flush(q)
+  local list = {}
+  for _, name in ipairs(call('ZRANGE', q.prefix .. K.Lanes, 0, -1)) do
+    list[#list + 1] = {
+      name = name,
+      key = q.prefix .. K.Reservations .. name,
+      group = tonumber(string.sub(name, 1, 1)) * 100 + tonumber(string.sub(name, 3, 4)),
+      band = tonumber(string.sub(name, 1, 1)),
+      need = string.match(name, '^%d%.%d%d%.%d+%.(.*)$'),
+    }
+  end
+  return list
+end
+
+-- The first release after now over all lanes.
+local function first_due_after(q)
+  local first = NEVER
+  for _, lane in ipairs(lanes(q)) do
+    if lane.band >= SCHEDULED then
+      local member = call('ZRANGEBYLEX', lane.key, '[' .. key8(q.now + 1), '+', 'LIMIT', 0, 1)[1]
+      if member then first = math.min(first, number8(member)) end
+    end
+  end
+  return first
+end
+
+-- How many places stand before this one.
+local function places_before(q, band, priority, release, arrival)
+  local group = band * 100 + (band >= SCHEDULED and priority or 0)
+  local due = band < SCHEDULED or release <= q.now
+  local mine = '(' .. order_key(band, release, arrival)
+  local due_end = '(' .. key8(q.now + 1)
+  local count = 0
+  for _, lane in ipairs(lanes(q)) do
+    if lane.group == group or (not due and lane.band >= SCHEDULED) then
+      count = count + call('ZLEXCOUNT', lane.key, '-', mine)
+    elseif not due or lane.group < group then
+      count = count + (lane.band < SCHEDULED and call('ZCARD', lane.key)
+        or call('ZLEXCOUNT', lane.key, '-', due_end))
+    end
+  end
+  return count
+end
+
+-- The newest version of a job if it may be moved, else nil and the code of the refusal.
+local function movable(q, id, nonce)
+  local record = call('HGET', q.prefix .. K.Ids, id)
+  local r = record and job_at(q, record)
+  if not r then return nil, 'unknown-job' end
+  if r.phase ~= 'W' then return nil, 'not-waiting' end
+  if r.band < SCHEDULED then return nil, 'not-movable' end
+  if nonce ~= '' then
+    local _, arrival = place_of(q, r)
+    if is_own(r) or tonumber(nonce) ~= arrival then return nil, 'other-nonce' end
+  end
+  return r
+end

@@ -1,0 +1,213 @@
+-- One call's view of the queue. `open` reads the floor, the settings and the crews in one command; jobs and
+-- places that change are gathered and written together by `flush` and `close`.
+
+local call = redis.call
+local FIXED = 10
+local floor_format, memo = {}, {}
+
+local function format_of(count)
+  local format = floor_format[count]
+  if not format then
+    format = '<' .. string.rep('d', count)
+    floor_format[count] = format
+  end
+  return format
+end
+
+local function remember(text, read)
+  local value = memo[text]
+  if value == nil then
+    if memo.size and memo.size > 256 then memo = {} end
+    memo.size = (memo.size or 0) + 1
+    value = read(text)
+    memo[text] = value
+  end
+  return value
+end
+
+local function read_crews(text)
+  local crews = { list = cjson.decode(text), by_need = {} }
+  for crew, needs in pairs(crews.list) do
+    for _, need in ipairs(needs) do
+      local serving = crews.by_need[need] or {}
+      serving[#serving + 1] = crew
+      crews.by_need[need] = serving
+    end
+  end
+  for _, serving in pairs(crews.by_need) do table.sort(serving) end
+  return crews
+end
+
+local function clock(argument)
+  local given = tonumber(argument)
+  if given and given > 0 then return given end
+  local time = call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+
+local function open(keys, args)
+  local key = keys[1]
+  local prefix = string.sub(key, 1, #key - #K.Floor)
+  local got = call('MGET', key, prefix .. K.Settings, prefix .. K.Crews)
+  if not got[1] then return nil, redis.error_reply('NOQUEUE there is no such queue') end
+  local q = { prefix = prefix, jobs = {}, dirty = {}, bodies = {}, delta = {}, adds = {}, sent = {}, ids = {} }
+  local values = { struct.unpack(format_of(#got[1] / 8), got[1]) }
+  if values[1] ~= SCHEMA then
+    return nil, redis.error_reply('SCHEMA the store has schema ' .. values[1] .. ', this is ' .. SCHEMA)
+  end
+  q.seq, q.waiting, q.paused, q.free = values[2], values[4], values[5] == 1, values[6]
+  q.due_at, q.expiry_at, q.lease_at, q.alarm = values[7], values[8], values[9], values[10]
+  q.now = math.max(clock(args[1]), values[3])
+  q.dice = args[2]
+  q.counts = {}
+  for i = FIXED + 1, #values - 1 do q.counts[i - FIXED] = values[i] end
+  q.settings = remember(got[2], cjson.decode)
+  q.crews = remember(got[3] or '{}', read_crews)
+  return q
+end
+
+local function next_seq(q)
+  q.seq = math.max(q.seq + 1, q.now)
+  return q.seq
+end
+
+-- counts: 1 pending, 2 held, 3 failed, 4 completed, 4 + n stage n
+local function count_of(r)
+  if r.phase == 'E' then return string.byte(r.tail) > 0 and 3 or 4 end
+  if r.phase == 'H' then return 2 end
+  return r.stage == 0 and 1 or 4 + r.stage
+end
+
+local function counted(q, r, by)
+  local i = count_of(r)
+  q.counts[i] = (q.counts[i] or 0) + by
+end
+
+local function load_jobs(q, records)
+  local missing = {}
+  for _, record in ipairs(records) do
+    if q.jobs[record] == nil then missing[#missing + 1] = record end
+  end
+  if #missing == 0 then return end
+  local got = call('HMGET', q.prefix .. K.Jobs, unpack(missing))
+  for i, record in ipairs(missing) do
+    q.jobs[record] = got[i] and decode_job(number8(record), got[i])
+  end
+end
+
+-- A job by its 8-byte record key, or nil.
+local function job_at(q, record)
+  local r = q.jobs[record]
+  if r == nil then
+    local bytes = call('HGET', q.prefix .. K.Jobs, record)
+    r = bytes and decode_job(number8(record), bytes)
+    q.jobs[record] = r
+  end
+  return r or nil
+end
+
+local function touch(q, r)
+  q.dirty[#q.dirty + 1] = r
+end
+
+local function forget(q, r)
+  local record = key8(r.record)
+  r.gone = true
+  q.jobs[record] = false
+  q.bodies[record] = nil
+  call('HDEL', q.prefix .. K.Jobs, record)
+  call('HDEL', q.prefix .. K.Bodies, record)
+end
+
+local function add(q, name, score, member)
+  local list = q.adds[name]
+  if not list then
+    list = {}
+    q.adds[name] = list
+  end
+  list[#list + 1] = score
+  list[#list + 1] = member
+end
+
+local function flush(q)
+  for name, list in pairs(q.adds) do
+    for first = 1, #list, 4000 do
+      call('ZADD', q.prefix .. name, unpack(list, first, math.min(first + 3999, #list)))
+    end
+  end
+  q.adds = {}
+end
+
+local function write_hash(key, pairs_list)
+  for first = 1, #pairs_list, 4000 do
+    call('HSET', key, unpack(pairs_list, first, math.min(first + 3999, #pairs_list)))
+  end
+end
+
+local function close_waiting(q)
+  local names, gone, kept = {}, {}, {}
+  for submitter, delta in pairs(q.delta) do
+    if delta ~= 0 then names[#names + 1] = submitter end
+  end
+  if #names == 0 then return end
+  local key = q.prefix .. K.Waiting
+  local got = call('HMGET', key, unpack(names))
+  for i, submitter in ipairs(names) do
+    local count = (tonumber(got[i]) or 0) + q.delta[submitter]
+    if count > 0 then
+      kept[#kept + 1] = submitter
+      kept[#kept + 1] = count
+    else
+      gone[#gone + 1] = submitter
+    end
+  end
+  if #kept > 0 then write_hash(key, kept) end
+  if #gone > 0 then call('HDEL', key, unpack(gone)) end
+end
+
+local function close(q)
+  flush(q)
+  local jobs, bodies = {}, {}
+  for _, r in ipairs(q.dirty) do
+    if not r.gone and not r.saved then
+      r.saved = true
+      jobs[#jobs + 1] = key8(r.record)
+      jobs[#jobs + 1] = encode_job(r)
+    end
+  end
+  for record, body in pairs(q.bodies) do
+    bodies[#bodies + 1] = record
+    bodies[#bodies + 1] = body
+  end
+  if #jobs > 0 then write_hash(q.prefix .. K.Jobs, jobs) end
+  if #bodies > 0 then write_hash(q.prefix .. K.Bodies, bodies) end
+  if #q.ids > 0 then write_hash(q.prefix .. K.Ids, q.ids) end
+  close_waiting(q)
+  for worker, messages in pairs(q.sent) do
+    call('RPUSH', q.prefix .. K.Inbox .. worker, unpack(messages))
+  end
+  local values = { SCHEMA, q.seq, q.now, q.waiting, q.paused and 1 or 0, q.free, q.due_at, q.expiry_at,
+    q.lease_at, q.alarm }
+  for i = 1, math.max(#q.counts, 4 + #q.settings.stages) do values[FIXED + i] = q.counts[i] or 0 end
+  call('SET', q.prefix .. K.Floor, struct.pack(format_of(#values), unpack(values)))
+end
+
+local function send(q, worker, message)
+  local list = q.sent[worker]
+  if not list then
+    list = {}
+    q.sent[worker] = list
+  end
+  list[#list + 1] = message
+end
+
+-- All kept versions of a job, newest first.
+local function versions(q, id)
+  local list, record = {}, call('HGET', q.prefix .. K.Ids, id)
+  local r = record and job_at(q, record)
+  while r do
+    list[#list + 1] = r
+    r = r.previous > 0 and job_at(q, key8(r.previous)) or nil
+  end
+  return list
+end

@@ -1,0 +1,56 @@
+-- What readers are shown of a job: record, head, body, position, release, nonce, running versions, and whether
+-- a live worker serves it and has a free slot.
+
+local function service_of(q, need)
+  q.service = q.service or {}
+  local known = q.service[need]
+  if not known then
+    known = { 0, 0 }
+    for _, crew in ipairs(q.crews.by_need[need] or {}) do
+      local key = q.prefix .. K.Free .. crew
+      local top = call('ZREVRANGE', key, 0, 0, 'WITHSCORES')
+      known[1] = known[1] + call('ZCARD', key)
+      known[2] = math.max(known[2], tonumber(top[2]) or 0)
+    end
+    q.service[need] = known
+  end
+  return known
+end
+
+local function running_versions(q, r)
+  local list = {}
+  while r do
+    if r.phase == 'R' then list[#list + 1] = r.version end
+    r = r.previous > 0 and job_at(q, key8(r.previous)) or nil
+  end
+  return list
+end
+
+local function view(q, r, body, position)
+  local release, nonce = -1, -1
+  if r.phase == 'W' then
+    local arrival
+    release, arrival = place_of(q, r)
+    nonce = is_own(r) and -1 or arrival
+    position = position or places_before(q, r.band, r.priority, release, arrival) + 1
+  end
+  local service = service_of(q, r.need)
+  return { r.record, encode_job(r), body or '', position or -1, release, nonce, running_versions(q, r),
+    service[1], service[2] }
+end
+
+local function views(q, records, first_position)
+  local list = {}
+  if #records == 0 then return list end
+  load_jobs(q, records)
+  local bodies = bodies_of(q, records)
+  for i, record in ipairs(records) do
+    local r = q.jobs[record]
+    if r then list[#list + 1] = view(q, r, bodies[i], first_position and first_position + i - 1) end
+  end
+  return list
+end
+
+local function page(q, ...)
+  return { q.now, q.paused and 1 or 0, ... }
+end

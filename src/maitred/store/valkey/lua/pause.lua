@@ -1,0 +1,13 @@
+-- pause: starts nothing more; the queue goes on to accept.
+-- args: now, dice, who and why (JSON text)
+-- answers: {next_at}
+-- flags: allow-oom
+verb.pause = function(keys, args)
+  local q, fault = open(keys, args)
+  if not q then return fault end
+  catch_up(q)
+  q.paused = true
+  call('SET', q.prefix .. K.Paused, args[3])
+  local _, moment = finish_verb(q)
+  return { moment }
+end

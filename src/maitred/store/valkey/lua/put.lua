@@ -1,0 +1,141 @@
+-- put: creates or updates jobs, one or many, and seats whoever can be seated.
+-- args: now, dice, then two for each job: its order (packed, see records.py) and its body
+-- answers: {next_at, one entry per job: {outcome, record, version} or the code of a refusal}
+-- flags:
+local ORDER = '<BBBBdBdHc0Hc0Hc0'
+
+local function read_order(bytes)
+  local o = {}
+  o.band, o.priority, o.level, o.elastic, o.delay, o.policy_floor, o.expires, o.id, o.submitter, o.need =
+    struct.unpack(ORDER, bytes)
+  return o
+end
+
+local function describe(q, r, o, body)
+  r.need, r.priority, r.level, r.expires = o.need, o.priority, o.level, o.expires
+  r.flags = r.flags % 2 + (o.elastic == 1 and ELASTIC or 0)
+  q.bodies[key8(r.record)] = body
+  touch(q, r)
+end
+
+local function place_anew(q, r, o, arrival)
+  r.band = o.band
+  r.delay, r.recent = delay_of(q, o)
+  r.release, r.arrival = q.now + r.delay, arrival
+end
+
+local function stand_in_line(q, r, o)
+  if o.band < SCHEDULED then
+    join_own(q, r)
+  else
+    join_line(q, r)
+  end
+  note_recent(q, o, r.arrival)
+end
+
+local function update(q, r, o, body)
+  if o.band < r.band then
+    leave_line(q, r)
+    describe(q, r, o, body)
+    place_anew(q, r, o, next_seq(q))
+    stand_in_line(q, r, o)
+    return { 'upgraded', r.record, r.version }
+  end
+  if lane_name(r.band, o.priority, o.level, o.need) ~= lane_of(r) then
+    leave_line(q, r)
+    describe(q, r, o, body)
+    join_own(q, r)
+  else
+    flush(q)
+    if r.expires > 0 and o.expires == 0 then
+      call('ZREM', q.prefix .. K.Expiry, key8(r.record))
+    elseif o.expires > 0 then
+      add(q, K.Expiry, o.expires, key8(r.record))
+      q.expiry_at = math.min(q.expiry_at, o.expires)
+    end
+    describe(q, r, o, body)
+  end
+  return { 'updated', r.record, r.version }
+end
+
+local function full(q, o)
+  if q.waiting >= q.settings.max_total then return 'full-total' end
+  local limit = q.settings.max_per_submitter
+  if q.waiting >= limit then
+    local count = tonumber(call('HGET', q.prefix .. K.Waiting, o.submitter)) or 0
+    if count + (q.delta[o.submitter] or 0) >= limit then return 'full-per_submitter' end
+  end
+end
+
+local function create(q, o, body, old)
+  local record = next_seq(q)
+  local r = { record = record, phase = 'W', stage = 0, band = o.band, flags = 0, version = 1, attempt = 0,
+    unspent = 0, retries = 0, created = q.now, ended = 0, previous = 0, id = o.id, submitter = o.submitter,
+    worker = '', tail = NO_END }
+  local outcome = 'created'
+  if old then
+    r.version, r.previous = old.version + 1, old.record
+    if old.phase == 'R' then outcome, r.created = 'next-version', old.created end
+  end
+  q.jobs[key8(record)] = r
+  describe(q, r, o, body)
+  place_anew(q, r, o, record)
+  counted(q, r, 1)
+  q.ids[#q.ids + 1] = o.id
+  q.ids[#q.ids + 1] = key8(record)
+  return r, { outcome, record, r.version }
+end
+
+-- With nobody waiting, a due job goes straight to a free worker: no place is written and removed again.
+local function start_at_once(q, r, o, body)
+  if q.waiting > 0 or q.paused or q.free <= 0 or (r.expires > 0 and r.expires <= q.now) then return false end
+  if r.release > q.now and not q.settings.eager then return false end
+  local worker = pick(q, {}, r.need)
+  if not worker then return false end
+  note_recent(q, o, r.arrival)
+  worker.free = worker.free - 1
+  send(q, worker.name, start_job(q, r, worker, body))
+  write_leases(q, worker)
+  return true
+end
+
+verb.put = function(keys, args)
+  local q, fault = open(keys, args)
+  if not q then return fault end
+  catch_up(q)
+  local orders, ids, newest, answers = {}, {}, {}, {}
+  for i = 3, #args, 2 do
+    local o = read_order(args[i])
+    orders[#orders + 1] = o
+    ids[#ids + 1] = o.id
+  end
+  local got = call('HMGET', q.prefix .. K.Ids, unpack(ids))
+  local known = {}
+  for i, id in ipairs(ids) do
+    newest[id] = got[i]
+    if got[i] then known[#known + 1] = got[i] end
+  end
+  load_jobs(q, known)
+  local announced = next(q.crews.by_need) ~= nil
+  for i, o in ipairs(orders) do
+    local body = args[2 * i + 2]
+    local old = newest[o.id] and q.jobs[newest[o.id]]
+    if old and old.phase ~= 'E' and old.submitter ~= o.submitter then
+      answers[i] = 'other-submitter'
+    elseif announced and o.need ~= COMMAND and not q.crews.by_need[o.need] then
+      answers[i] = 'unknown-handler'
+    elseif old and (old.phase == 'W' or old.phase == 'H') then
+      answers[i] = update(q, old, o, body)
+    else
+      answers[i] = full(q, o)
+      if not answers[i] then
+        local r
+        r, answers[i] = create(q, o, body, old)
+        newest[o.id] = key8(r.record)
+        if #orders > 1 or not start_at_once(q, r, o, body) then stand_in_line(q, r, o) end
+      end
+    end
+  end
+  local _, moment = finish_verb(q)
+  return { moment, unpack(answers) }
+end

@@ -1,0 +1,59 @@
+-- renew: extends the worker's lease; confirms what it holds, tells what it lost and what it missed. A stopped
+-- job that the worker does not know of gives its slot back at once.
+-- args: now, dice, worker, then two for each job that it holds: record, token
+-- answers: {known, next_at, {lost records}, {starts, missed ones first}}
+-- flags: allow-oom
+local function missed_by(q, w, named)
+  local leases, gone, records, starts = all_leases(w), {}, {}, {}
+  table.sort(leases, function(a, b) return a.number < b.number end)
+  local missing = {}
+  for _, lease in ipairs(leases) do
+    if not named[lease.record] then
+      if lease.stopping == '' then
+        missing[#missing + 1] = lease
+        records[#records + 1] = lease.record
+      else
+        gone[#gone + 1] = lease.record
+      end
+    end
+  end
+  if #gone > 0 then
+    call('HDEL', w.leases, unpack(gone))
+    unhand(q, w)
+  end
+  if #records > 0 then
+    load_jobs(q, records)
+    local bodies = bodies_of(q, records)
+    for i, lease in ipairs(missing) do
+      starts[i] = encode_start(q.jobs[lease.record], lease, bodies[i])
+    end
+  end
+  return starts
+end
+
+verb.renew = function(keys, args)
+  local q, fault = open(keys, args)
+  if not q then return fault end
+  catch_up(q)
+  local w = worker_at(q, args[3])
+  local leases, lost = held(w, args, 4, 2)
+  if not w then return shift(q, nil, lost) end
+  extend(q, w)
+  local named, count, confirmed = {}, 0, {}
+  for _, lease in ipairs(leases) do
+    named[lease.record] = true
+    count = count + 1
+    if lease.confirmed == 0 then
+      lease.confirmed = 1
+      confirmed[#confirmed + 1] = lease.record
+      confirmed[#confirmed + 1] = encode_lease(lease)
+    end
+    if lease.stopping ~= '' then lost[#lost + 1] = lease.record end
+  end
+  if #confirmed > 0 then write_hash(w.leases, confirmed) end
+  local starts = call('HLEN', w.leases) > count and missed_by(q, w, named) or {}
+  local answer = shift(q, w, lost)
+  for _, start in ipairs(answer[4]) do starts[#starts + 1] = start end
+  answer[4] = starts
+  return answer
+end

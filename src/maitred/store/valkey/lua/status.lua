@@ -1,0 +1,21 @@
+-- status: shows the queue: counts, slots, workers, settings, and why it is paused.
+-- args: now, dice
+-- answers: {now, paused, {counts: pending, held, failed, completed, each stage}, waiting, free, who paused it,
+--   settings, crews, {name, slots, draining, crew, lease end, leases, …}}
+-- flags: no-writes
+verb.status = function(keys, args)
+  local q, fault = open(keys, args)
+  if not q then return fault end
+  local flat, workers = call('ZRANGE', q.prefix .. K.Workers, 0, -1, 'WITHSCORES'), {}
+  for i = 1, #flat, 2 do
+    local w = worker_at(q, flat[i])
+    if w then
+      for _, fact in ipairs({ w.name, w.slots, w.draining and 1 or 0, w.crew, tonumber(flat[i + 1]),
+        call('HLEN', w.leases) }) do
+        workers[#workers + 1] = fact
+      end
+    end
+  end
+  return page(q, q.counts, q.waiting, q.free, call('GET', q.prefix .. K.Paused) or '',
+    call('GET', q.prefix .. K.Settings), call('GET', q.prefix .. K.Crews) or '{}', workers)
+end
