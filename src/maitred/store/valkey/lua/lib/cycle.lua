@@ -212,6 +212,7 @@ end
 
 -- The end of every verb: seat, say when to look again, and wake one worker if that has come forward.
 local function finish_verb(q, caller)
+  expire_due(q)
   local mine = cycle(q, caller)
   local moment = next_at(q)
   if caller then
