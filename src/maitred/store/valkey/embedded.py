@@ -182,8 +182,8 @@ class Embedded:
 def _options(socket: Path, durability: Durability) -> Iterator[str]:
     """Give the server's options.
 
-    The data directory is its working directory and never named, so no character in its path needs quoting. The
-    append-only file is all commands, since the compact form of a new server cannot be read by an older one, and
+    The data directory is its working directory and never named, so no character in its path needs quoting.
+    The append-only file is all commands: the compact form of a new server cannot be read by an older one, and
     which server is found first may change from one start to the next.
     """
     for name, value in {
@@ -207,7 +207,7 @@ def _options(socket: Path, durability: Durability) -> Iterator[str]:
 
 
 def _environment(server: Server) -> dict[str, str]:
-    # A server of today refuses to start under a locale that is named but not installed.
+    # How the server sorts, and whether it starts, must not depend on the locale of whoever started it.
     environment = {**os.environ, "LC_ALL": "C"}
     if server.preload is not None:
         environment["LD_PRELOAD"] = str(server.preload)
