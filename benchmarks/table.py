@@ -3,6 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.figures.server_time import key
 from benchmarks.results import Results
 from benchmarks.targets import SUBJECT, Target
 from benchmarks.words import rounded, spaced
@@ -12,11 +13,13 @@ _COLOURS = {"reached": "green", "short": "red", "not measured": "dim"}
 
 
 def show(results: Results, targets: list[Target]) -> None:
-    """Print both tables; the second only if Maitred was measured."""
+    """Print the tables; those about Maitred only if it was measured."""
     console = Console(width=_WIDTH)
     console.print(_systems(results))
     for name, subject in results.subjects.items():
         console.print(f"  {name} {subject.version}: {subject.settings}", style="dim", highlight=False)
+    if "server" in results.readings.get(SUBJECT, {}):
+        console.print(_server_time(results))
     if SUBJECT in results.readings:
         console.print(_targets(targets))
     for failure in results.failures:
@@ -56,6 +59,23 @@ def _systems(results: Results) -> Table:
             rounded(results.median(name, "idle", "cpu_percent")),
             spaced(results.median(name, "memory", "bytes_per_job")),
         )
+    return table
+
+
+def _server_time(results: Results) -> Table:
+    table = Table(title="Maitred: microseconds of the server per job, by how many jobs wait")
+    table.add_column("")
+    for size in results.scale.waiting:
+        table.add_column(spaced(size), justify="right")
+    for verb in ("submit", "start"):
+        for per_call in (1, 64):
+            table.add_row(
+                f"{verb}, {per_call} per call",
+                *(
+                    rounded(results.median(SUBJECT, "server", key(verb, size, per_call)))
+                    for size in results.scale.waiting
+                ),
+            )
     return table
 
 

@@ -5,15 +5,15 @@ submitters, a probe program submits some and then starts as many, so that the li
 server's own count of microseconds in scripts is read before and after. Both are done call by call and in
 calls of 64.
 
-The probe is asked for `fill` (jobs, submitters, payload), `submit` (jobs, per_call) and `start` (jobs,
-per_call: each call finishes what runs and starts as many), and answers each with any line. Only a system
-with such a probe is measured.
+The probe is asked for `fill` (jobs, submitters, payload), `submit` (jobs, per_call), `join` (slots: a worker
+comes and takes that many), `start` (jobs: each call finishes all that run and starts as many) and `leave`;
+it answers each with any line. Only a system with such a probe is measured.
 """
 
 import statistics
 
 from benchmarks.figures.figure import Figure, Reading
-from benchmarks.program import Program
+from benchmarks.program import Message, Program
 from benchmarks.scale import Scale
 from benchmarks.stand import Stand, Stands
 from benchmarks.systems.system import System
@@ -47,7 +47,9 @@ class ServerTime(Figure):
         return reading
 
     def words(self, reading: Reading) -> str:
-        return "µs per job: " + ", ".join(f"{name} {value:.0f}" for name, value in reading.items())
+        return (
+            f"{len(reading)} numbers, {min(reading.values()):.0f} to {max(reading.values()):.0f} µs per job"
+        )
 
 
 def key(verb: str, waiting: int, per_call: int) -> str:
@@ -56,10 +58,17 @@ def key(verb: str, waiting: int, per_call: int) -> str:
 
 
 def _passes(stand: Stand, probe: Program, jobs: int, per_call: int) -> tuple[float, float]:
-    taken: dict[str, list[float]] = {"submit": [], "start": []}
+    submits, starts = [], []
+    probe.ask({"do": "join", "slots": per_call}, _SECONDS)
     for _ in range(_PASSES):
-        for verb, times in taken.items():
-            before = stand.store.script_time()
-            probe.ask({"do": verb, "jobs": jobs, "per_call": per_call}, _SECONDS)
-            times.append(stand.store.script_time().since(before).microseconds / jobs)
-    return statistics.median(taken["submit"]), statistics.median(taken["start"])
+        submits.append(_cost(stand, probe, {"do": "submit", "jobs": jobs, "per_call": per_call}))
+        starts.append(_cost(stand, probe, {"do": "start", "jobs": jobs}))
+    probe.ask({"do": "leave"}, _SECONDS)
+    return statistics.median(submits), statistics.median(starts)
+
+
+def _cost(stand: Stand, probe: Program, request: Message) -> float:
+    """Give the microseconds of script time per job that a request took."""
+    before = stand.store.script_time()
+    probe.ask(request, _SECONDS)
+    return stand.store.script_time().since(before).microseconds / float(request["jobs"])

@@ -4,8 +4,11 @@ from benchmarks.systems.bare import Bare
 from benchmarks.systems.bullmq import BullMQ
 from benchmarks.systems.dramatiq import Dramatiq
 from benchmarks.systems.huey import Huey
+from benchmarks.systems.maitred import Maitred
 from benchmarks.systems.system import System
 
 __all__ = ["SYSTEMS", "System"]
 
-SYSTEMS: dict[str, System] = {system.name: system for system in (Dramatiq(), Huey(), BullMQ(), Bare())}
+SYSTEMS: dict[str, System] = {
+    system.name: system for system in (Maitred(), Dramatiq(), Huey(), BullMQ(), Bare())
+}
