@@ -13,6 +13,8 @@ import redis
 _SCRIPT_CALLS = ("cmdstat_fcall", "cmdstat_fcall_ro", "cmdstat_evalsha", "cmdstat_evalsha_ro", "cmdstat_eval")
 _REST_SECONDS = 10.0
 _REST_PAUSE = 0.2
+# `everysec`, and a little.
+_FLUSH_EVERY = 1.1
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,13 @@ class Store:
         own = self.client.client_id()
         clients = self.client.client_list()
         return sum(int(each["tot-cmds"]) for each in clients if int(each["id"]) != own)
+
+    def wait_until_flushed(self, within: float) -> None:
+        """Wait until what was written has reached the disk: flushing a lot of it slows what comes next."""
+        deadline = time.monotonic() + within
+        time.sleep(_FLUSH_EVERY)
+        while int(self._info("persistence")["aof_pending_bio_fsync"]) and time.monotonic() < deadline:
+            time.sleep(_REST_PAUSE)
 
     def _used_memory(self) -> int:
         return int(self._info("memory")["used_memory"])

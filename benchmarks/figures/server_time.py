@@ -1,27 +1,47 @@
 """Server time: what a submit and a start cost the store, with few and with many jobs waiting.
 
-A queue is only as good as its slowest script on a long line. With jobs waiting over a thousand
-submitters, a probe program submits some and then starts as many, so that the line's length stays; the
-server's own count of microseconds in scripts is read before and after. Both are done call by call and in
-calls of 64.
+A queue is only as good as its slowest script on a long line. There is a store for each length of line, its
+jobs spread over a thousand submitters. In each a probe program submits some jobs and then starts as many, so
+that the length stays, and the server's own count of microseconds in scripts is read before and after; call
+by call, and in calls of 64. The stores take turns, so that a slow moment of the machine falls on all lengths
+alike and the growth from one to the next is the line's.
 
 The probe is asked for `fill` (jobs, submitters, payload), `submit` (jobs, per_call), `join` (slots: a worker
 comes and takes that many), `start` (jobs: each call finishes all that run and starts as many) and `leave`;
 it answers each with any line. Only a system with such a probe is measured.
 """
 
+import contextlib
 import statistics
+from collections import defaultdict
+from dataclasses import dataclass
 
 from benchmarks.figures.figure import Figure, Reading
 from benchmarks.program import Message, Program
 from benchmarks.scale import Scale
-from benchmarks.stand import Stand, Stands
+from benchmarks.stand import Stands
+from benchmarks.store import Store
 from benchmarks.systems.system import System
 
 _SECONDS = 600.0
-_PASSES = 3
+_PASSES = 5
 # How many jobs a pass moves, by how many go in one call.
 _JOBS = {1: 640, 64: 1_280}
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A store with a line of some length, and the probe beside it."""
+
+    length: int
+    store: Store
+    probe: Program
+
+    def cost(self, request: Message) -> float:
+        """Give the microseconds of script time per job that a request took."""
+        before = self.store.script_time()
+        self.probe.ask(request, _SECONDS)
+        return self.store.script_time().since(before).microseconds / float(request["jobs"])
 
 
 class ServerTime(Figure):
@@ -32,19 +52,21 @@ class ServerTime(Figure):
         return system.has_probe
 
     def measure(self, system: System, stands: Stands, scale: Scale) -> Reading:
-        reading: Reading = {}
-        with stands.open() as stand:
-            probe = stand.start(system.probe(stand))
-            waiting = 0
-            for size in scale.waiting:
-                fill = {"do": "fill", "jobs": size - waiting, "payload": scale.memory_payload}
-                probe.ask({**fill, "submitters": scale.submitters}, _SECONDS)
-                waiting = size
-                for per_call, jobs in _JOBS.items():
-                    submit, start = _passes(stand, probe, jobs, per_call)
-                    reading[key("submit", size, per_call)] = submit
-                    reading[key("start", size, per_call)] = start
-        return reading
+        taken: dict[str, list[float]] = defaultdict(list)
+        with contextlib.ExitStack() as stack:
+            lines = [_filled(stack, system, stands, scale, length) for length in scale.waiting]
+            for per_call, jobs in _JOBS.items():
+                for line in lines:
+                    line.probe.ask({"do": "join", "slots": per_call}, _SECONDS)
+                for _ in range(_PASSES):
+                    for line in lines:
+                        submit = line.cost({"do": "submit", "jobs": jobs, "per_call": per_call})
+                        taken[key("submit", line.length, per_call)].append(submit)
+                        start = line.cost({"do": "start", "jobs": jobs})
+                        taken[key("start", line.length, per_call)].append(start)
+                for line in lines:
+                    line.probe.ask({"do": "leave"}, _SECONDS)
+        return {name: statistics.median(costs) for name, costs in taken.items()}
 
     def words(self, reading: Reading) -> str:
         return (
@@ -57,18 +79,10 @@ def key(verb: str, waiting: int, per_call: int) -> str:
     return f"{verb}_us_{waiting}_by_{per_call}"
 
 
-def _passes(stand: Stand, probe: Program, jobs: int, per_call: int) -> tuple[float, float]:
-    submits, starts = [], []
-    probe.ask({"do": "join", "slots": per_call}, _SECONDS)
-    for _ in range(_PASSES):
-        submits.append(_cost(stand, probe, {"do": "submit", "jobs": jobs, "per_call": per_call}))
-        starts.append(_cost(stand, probe, {"do": "start", "jobs": jobs}))
-    probe.ask({"do": "leave"}, _SECONDS)
-    return statistics.median(submits), statistics.median(starts)
-
-
-def _cost(stand: Stand, probe: Program, request: Message) -> float:
-    """Give the microseconds of script time per job that a request took."""
-    before = stand.store.script_time()
-    probe.ask(request, _SECONDS)
-    return stand.store.script_time().since(before).microseconds / float(request["jobs"])
+def _filled(stack: contextlib.ExitStack, system: System, stands: Stands, scale: Scale, length: int) -> _Line:
+    stand = stack.enter_context(stands.open())
+    probe = stand.start(system.probe(stand))
+    fill = {"do": "fill", "jobs": length, "payload": scale.memory_payload, "submitters": scale.submitters}
+    probe.ask(fill, _SECONDS)
+    stand.store.wait_until_flushed(_SECONDS)
+    return _Line(length, stand.store, probe)
