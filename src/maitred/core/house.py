@@ -174,10 +174,10 @@ class House:
             raise OtherNonce
         return job
 
-    def pause(self, why: str, now: int) -> None:
+    def pause(self, why: str, now: int, dice: bytes) -> None:
         """Start nothing more; the queue goes on to accept."""
-        self._catch_up(now)
-        self.paused = why
+        with self._verb(now, dice):
+            self.paused = why
 
     def resume(self, now: int, dice: bytes) -> None:
         """Start again."""
