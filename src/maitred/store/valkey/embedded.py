@@ -182,8 +182,8 @@ class Embedded:
 def _options(socket: Path, durability: Durability) -> Iterator[str]:
     """Give the server's options.
 
-    The data directory is its working directory and never named, so no character in its path needs quoting. The
-    append-only file is all commands, since the compact form of a new server cannot be read by an older one, and
+    The data directory is its working directory and never named, so no character in its path needs quoting.
+    The append-only file is all commands: the compact form of a new server cannot be read by an older one, and
     which server is found first may change from one start to the next.
     """
     for name, value in {

@@ -1,0 +1,47 @@
+"""Durations as people write them, and as the rules count them: whole microseconds.
+
+A duration is a number with a unit, or several of them one after the other: `400ms`, `60s`, `15m`, `1h30m`,
+`7d`. A plain number is seconds.
+"""
+
+import math
+import re
+
+_UNITS = {
+    "us": 1,
+    "ms": 1_000,
+    "s": 1_000_000,
+    "m": 60_000_000,
+    "h": 3_600_000_000,
+    "d": 86_400_000_000,
+}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|m|h|d)")
+_WHOLE = re.compile(rf"(?:{_PART.pattern})+")
+
+
+def parse(value: object) -> int:
+    """Give the microseconds of a duration.
+
+    Raises `ValueError` with what is allowed for anything else, negative and endless numbers included.
+    """
+    seconds = value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, str):
+        text = value.replace(" ", "")
+        if _WHOLE.fullmatch(text):
+            return round(sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text)))
+        seconds = float(text) if re.fullmatch(r"\d+(?:\.\d+)?", text) else None
+    if seconds is None or not math.isfinite(seconds) or seconds < 0:
+        raise ValueError(
+            f'{value!r} is not a duration; write one like "400ms", "60s", "15m", "1h30m" or "7d"'
+        )
+    return round(seconds * _UNITS["s"])
+
+
+def show(microseconds: int) -> str:
+    """Write a duration so that `parse` reads the same one back: `1h30m`, `400ms`."""
+    parts = []
+    for unit in reversed(_UNITS):
+        count, microseconds = divmod(microseconds, _UNITS[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"
