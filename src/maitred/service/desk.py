@@ -126,7 +126,7 @@ class Desk:
             raise UnknownJob(queue, id)
         return document
 
-    async def list(self, queue: str, wanted: Filter, cursor: str | None = None, limit: int = 50) -> Document:
+    async def jobs(self, queue: str, wanted: Filter, cursor: str | None = None, limit: int = 50) -> Document:
         """List jobs: running, then waiting in line order, then ended, last first."""
         store = self._store(queue)
         status = await store.status()
