@@ -25,6 +25,7 @@ from maitred.service.listing import RUNNING, WAITING, Filter, Listing
 from maitred.store.port import Store, Stores
 
 SETTINGS_KEPT = 1.0
+READ_AT_ONCE = 128
 
 
 class Desk:
@@ -188,9 +189,14 @@ class Desk:
         if not ids:
             return []
         settings = await self.settings(queue)
-        views = await self._store(queue).read(ids, version)
+        views: list[View | None] = []
+        for first in range(0, len(ids), READ_AT_ONCE):
+            views += await self._store(queue).read(ids[first : first + READ_AT_ONCE], version)
         starts = await self._starts(queue, views)
-        return [view and job_document(queue, view, settings, starts.get(view.job.record)) for view in views]
+        return [
+            job_document(queue, view, settings, starts.get(view.job.record)) if view else None
+            for view in views
+        ]
 
     async def _starts(self, queue: str, views: Sequence[View | None]) -> dict[int, int]:
         """Give when the running ones among these jobs started: a record tells only of runs that are over."""

@@ -40,3 +40,11 @@ def _band(body: JobBody) -> Band:
     if body.immediate:
         return Band.IMMEDIATE
     return Band.BULK if body.bulk else Band.SCHEDULED
+
+
+def read_submitter(text: str) -> Submitter:
+    """Read `user:7`; `InvalidJob` at `submitter` if it is not like that."""
+    kind, _, name = text.partition(":")
+    if kind not in ("user", "team") or not name:
+        raise InvalidJob([Fault("submitter", "must be user:ID or team:ID")])
+    return Submitter(kind, name)
