@@ -29,9 +29,12 @@ if [ "$(id -u)" -ne 0 ]; then
     as_root=(sudo -n)
 fi
 
-# invoke-rc.d asks this file before it starts anything; 101 means no. A policy that is there already is the machine's own.
+# Debian asks this file before it starts a service; 101 means no. One that is there already is the machine's own and may
+# say yes; what came with a package that was missing a moment ago is then stopped after the install.
 policy=/usr/sbin/policy-rc.d
+policy_is_ours=
 if [ ! -e "$policy" ]; then
+    policy_is_ours=yes
     trap '"${as_root[@]}" rm -f "$policy"' EXIT
     printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
     "${as_root[@]}" chmod 755 "$policy"
@@ -50,3 +53,8 @@ if ! install && ! { "${as_root[@]}" apt-get update --quiet >"$log" 2>&1 && insta
     by_hand "apt-get could not install them (see above)"
 fi
 rm -f "$log"
+if [ -z "$policy_is_ours" ]; then
+    for package in "${missing[@]}"; do
+        [ ! -e "/etc/init.d/$package" ] || "${as_root[@]}" service "$package" stop >/dev/null 2>&1 || true
+    done
+fi

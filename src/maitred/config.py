@@ -27,7 +27,7 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from maitred import duration
-from maitred.core.settings import Order, Settings
+from maitred.core.settings import Settings
 from maitred.errors import ConfigError
 
 FILE = "maitred.toml"
@@ -103,7 +103,7 @@ class MaxWaitingConfig(_Table):
 class QueueConfig(_Table):
     """One queue's settings. All durations are microseconds once read."""
 
-    order: Order = _default.order
+    order: Literal["newest-first", "oldest-first"] = _default.order
     delay: DelayConfig | None = None
     eager: bool = _default.eager
     time_limit: Annotated[int, _between("100ms", "30d")] = _default.time_limit
@@ -184,7 +184,7 @@ def _read_file(path: Path | None) -> dict[str, Any]:
         raise ConfigError(f"{file}: there is no such file.") from error
     except OSError as error:
         raise ConfigError(f"{file}: it cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ConfigError(f"{file}: it is not TOML: {error}.") from error
 
 

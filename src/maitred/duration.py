@@ -4,8 +4,8 @@ A duration is a number with a unit, or several of them one after the other: `400
 `7d`. A plain number is seconds.
 """
 
-import math
 import re
+from decimal import Decimal
 
 _UNITS = {
     "us": 1,
@@ -15,7 +15,8 @@ _UNITS = {
     "h": 3_600_000_000,
     "d": 86_400_000_000,
 }
-_PART = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|m|h|d)")
+_NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"
+_PART = re.compile(rf"({_NUMBER})(us|ms|s|m|h|d)")
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+")
 
 
@@ -24,17 +25,15 @@ def parse(value: object) -> int:
 
     Raises `ValueError` with what is allowed for anything else, negative and endless numbers included.
     """
-    seconds = value if isinstance(value, int | float) and not isinstance(value, bool) else None
-    if isinstance(value, str):
-        text = value.replace(" ", "")
-        if _WHOLE.fullmatch(text):
-            return round(sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text)))
-        seconds = float(text) if re.fullmatch(r"\d+(?:\.\d+)?", text) else None
-    if seconds is None or not math.isfinite(seconds) or seconds < 0:
+    text = str(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else ""
+    text = text.replace(" ", "")
+    if re.fullmatch(_NUMBER, text):
+        text += "s"
+    if not _WHOLE.fullmatch(text):
         raise ValueError(
             f'{value!r} is not a duration; write one like "400ms", "60s", "15m", "1h30m" or "7d"'
         )
-    return round(seconds * _UNITS["s"])
+    return round(sum(Decimal(number) * _UNITS[unit] for number, unit in _PART.findall(text)))
 
 
 def show(microseconds: int) -> str:

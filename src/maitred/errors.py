@@ -196,3 +196,8 @@ class DataDirectoryInUse(EmbeddedError):
     """Another process runs a store in this data directory."""
 
     code = "data-in-use"
+
+    def __init__(self, message: str | None = None, *, pid: int | None = None) -> None:
+        """Name the process that has it, where that is known."""
+        self.pid = pid
+        super().__init__(message)

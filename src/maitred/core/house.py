@@ -174,10 +174,10 @@ class House:
             raise OtherNonce
         return job
 
-    def pause(self, why: str, now: int) -> None:
+    def pause(self, why: str, now: int, dice: bytes) -> None:
         """Start nothing more; the queue goes on to accept."""
-        self._catch_up(now)
-        self.paused = why
+        with self._verb(now, dice):
+            self.paused = why
 
     def resume(self, now: int, dice: bytes) -> None:
         """Start again."""
@@ -185,9 +185,10 @@ class House:
             self.paused = None
 
     def configure(self, settings: Settings, now: int, dice: bytes) -> None:
-        """Take new settings; the order of stacks cannot change while jobs stand in them."""
+        """Take new settings; the order cannot change while scheduled or bulk jobs wait."""
         with self._verb(now, dice):
-            if settings.order != self.settings.order and self.line.stacks:
+            standing = any(place.lane.band.pooled for place in self.line)
+            if settings.order != self.settings.order and standing:
                 raise SettingsForbidden
             self.settings = settings
 
@@ -345,14 +346,7 @@ class House:
 
     def _catch_up(self, now: int) -> None:
         self.now = max(self.now, now)
-        expired = sorted(
-            (job.expires_at, job.record)
-            for job in self.waiting()
-            if job.expires_at and job.expires_at <= self.now
-        )
-        for _, record in expired[:EXPIRIES_PER_STEP]:
-            self._leave(self.jobs[record])
-            self._expire(self.jobs[record])
+        self._expire_due()
         dead = sorted(
             (worker.lease_end, worker.name.encode(), worker.name)
             for worker in self.floor.workers.values()
@@ -365,9 +359,21 @@ class House:
             self.floor.workers.pop(name, None)
             self.inboxes.pop(name, None)
 
+    def _expire_due(self) -> None:
+        expired = sorted(
+            (job.expires_at, job.record)
+            for job in self.waiting()
+            if job.expires_at and job.expires_at <= self.now
+        )
+        for _, record in expired[:EXPIRIES_PER_STEP]:
+            self._leave(self.jobs[record])
+            self._expire(self.jobs[record])
+
     def _cycle(self, dice: bytes, caller: str | None = None) -> list[Start]:
         """Seat whoever can be seated, in line order; what the caller gets is answered, the rest is sent."""
         mine: list[Start] = []
+        self.inboxes = {name: sent for name, sent in self.inboxes.items() if name in self.floor.workers}
+        self._expire_due()
         if self.paused is not None:
             return mine
         left = STARTS_PER_CYCLE
@@ -420,9 +426,8 @@ class House:
 
     def _give_back(self, worker: str, holds: list[Hold], *, lost: bool) -> None:
         """Return jobs to the front, last started first, so that the first started goes first again."""
-        me = self.floor.workers[worker]
         for hold in sorted(holds, key=lambda hold: -hold.number):
-            self.floor.drop(me, hold.record)
+            self.floor.drop(self.floor.workers[worker], hold.record)
             if hold.stopping:
                 continue
             job = self.jobs[hold.record]

@@ -78,8 +78,8 @@ class Line:
         place = self.leave(job)
         peers = (p.release for p in self if p.lane[:2] == place.lane[:2])
         later = place._replace(release=max(place.release, now, *peers) + DELAY_STEP)
+        job.release, job.arrival = later.release, later.arrival
         if job.own:
-            job.release = later.release
             self.owned[job.record] = later
             return
         key = (place.lane, place.submitter)

@@ -79,7 +79,7 @@ class MemoryStore:
     async def pause(self, by: str, reason: str) -> None:
         """Start nothing more."""
         now = self._clock()
-        self._house.pause(reason, now)
+        self._house.pause(reason, now, self._dice())
         self._paused = {"by": by, "reason": reason, "at": now}
 
     async def resume(self) -> None:

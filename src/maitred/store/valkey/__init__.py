@@ -1,1 +1,1 @@
-"""The Valkey/Redis store: each verb is one atomic script on the server."""
+"""A queue on Valkey or Redis 7.0 and newer: every verb is one atomic script in the server."""

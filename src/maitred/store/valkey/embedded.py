@@ -207,7 +207,7 @@ def _options(socket: Path, durability: Durability) -> Iterator[str]:
 
 
 def _environment(server: Server) -> dict[str, str]:
-    # A server of today refuses to start under a locale that is named but not installed.
+    # How the server sorts, and whether it starts, must not depend on the locale of whoever started it.
     environment = {**os.environ, "LC_ALL": "C"}
     if server.preload is not None:
         environment["LD_PRELOAD"] = str(server.preload)

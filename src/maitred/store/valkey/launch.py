@@ -30,7 +30,7 @@ def watch(rope: int) -> None:
         return
     # Anything inherited here, such as a lock that has to end with the program, would outlive it.
     os.closerange(0, rope)
-    os.closerange(rope + 1, os.sysconf("SC_OPEN_MAX"))
+    os.closerange(rope + 1, min(os.sysconf("SC_OPEN_MAX"), 1 << 16))
     ended = os.read(rope, 1) == b""
     if ended and os.getppid() == program:
         os.kill(program, signal.SIGTERM)

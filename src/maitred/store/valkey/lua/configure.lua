@@ -1,4 +1,5 @@
--- configure: makes the queue or takes new settings; the order of stacks cannot change while jobs stand in them.
+-- configure: makes the queue or takes new settings; the order cannot change while scheduled or
+-- bulk jobs wait.
 -- args: now, dice, settings (JSON text), number of stages
 -- answers: {next_at} or the code of a refusal
 -- flags:

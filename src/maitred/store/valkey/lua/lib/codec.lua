@@ -1,7 +1,7 @@
 -- Records as bytes. A record has a head of fixed shape, and a tail that only grows: code, message and result,
 -- then one entry per run. A change of shape here is a new SCHEMA.
 
-local FRONT, IMMEDIATE, SCHEDULED, BULK = 0, 1, 2, 3
+local FRONT, IMMEDIATE, SCHEDULED = 0, 1, 2
 local OWN, ELASTIC = 1, 2
 local NEVER = math.huge
 local TOP = 9007199254740992

@@ -190,7 +190,7 @@ local function cycle(q, caller, mine)
     for _, lane in ipairs(all) do
       if lane.band >= SCHEDULED then pooled[#pooled + 1] = lane end
     end
-    left = walk(q, pooled, room, caller, left, false, starts)
+    walk(q, pooled, room, caller, left, false, starts)
   end
   if #starts == 0 then return mine end
   local again = start_all(q, starts, caller, mine, all)
@@ -212,6 +212,7 @@ end
 
 -- The end of every verb: seat, say when to look again, and wake one worker if that has come forward.
 local function finish_verb(q, caller)
+  expire_due(q)
   local mine = cycle(q, caller)
   local moment = next_at(q)
   if caller then

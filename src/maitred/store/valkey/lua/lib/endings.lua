@@ -68,21 +68,26 @@ local function all_leases(w)
   return leases
 end
 
--- Jobs that expired in line, and workers whose lease is over: a bounded number of each.
-local function catch_up(q)
-  if q.now >= q.expiry_at then
-    local key = q.prefix .. K.Expiry
-    for _, record in ipairs(call('ZRANGEBYSCORE', key, '-inf', q.now, 'LIMIT', 0, EXPIRIES_PER_STEP)) do
-      local r = job_at(q, record)
-      if r and r.phase == 'W' then
-        leave_line(q, r)
-        expire(q, r)
-      else
-        call('ZREM', key, record)
-      end
+-- Ends jobs that expired in line, a bounded number.
+local function expire_due(q)
+  if q.now < q.expiry_at then return end
+  flush(q)
+  local key = q.prefix .. K.Expiry
+  for _, record in ipairs(call('ZRANGEBYSCORE', key, '-inf', q.now, 'LIMIT', 0, EXPIRIES_PER_STEP)) do
+    local r = job_at(q, record)
+    if r and r.phase == 'W' then
+      leave_line(q, r)
+      expire(q, r)
+    else
+      call('ZREM', key, record)
     end
-    q.expiry_at = tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or NEVER
   end
+  q.expiry_at = tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or NEVER
+end
+
+-- What the clock asks for before any verb: expired jobs, and workers whose lease is over; some of each.
+local function catch_up(q)
+  expire_due(q)
   if q.now >= q.lease_at then
     local key = q.prefix .. K.Workers
     for _, name in ipairs(call('ZRANGEBYSCORE', key, '-inf', q.now, 'LIMIT', 0, WORKERS_PER_STEP)) do

@@ -1,0 +1,102 @@
+"""What must hold of a queue at every moment, checked on a snapshot.
+
+Each rule is a function that yields what breaks it; a violation has a stable code and a sentence.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from maitred.core.job import Phase
+from maitred.core.snapshot import Snapshot, state_counts
+
+
+class Violation(NamedTuple):
+    """A rule that is broken, and where."""
+
+    code: str
+    text: str
+
+
+def violations(snapshot: Snapshot, stages: tuple[str, ...] = ("processing",)) -> list[Violation]:
+    """List everything that is broken; nothing, if all is well."""
+    found = [violation for rule in RULES for violation in rule(snapshot)]
+    if snapshot.counts != state_counts(snapshot.jobs, stages):
+        found.append(Violation("counts", f"counts per state are {snapshot.counts}"))
+    return found
+
+
+def places(snapshot: Snapshot) -> Iterator[Violation]:
+    """Every waiting job has one place: its own, or one of the stack that it stands in."""
+    stacked = Counter(record for stack in snapshot.stacks.values() for record in stack)
+    owners = Counter(place.owner for place in snapshot.places if place.owner)
+    for record, job in snapshot.jobs.items():
+        expected = 1 if job.phase is Phase.WAITING else 0
+        if stacked[record] != (0 if job.own else expected) or owners[record] != (expected if job.own else 0):
+            yield Violation("place", f"job {job.id!r} has {stacked[record]} + {owners[record]} places")
+    for record in stacked.keys() | owners.keys():
+        if record not in snapshot.jobs:
+            yield Violation("place", f"record {record} stands in line and is not kept")
+
+
+def stacks(snapshot: Snapshot) -> Iterator[Violation]:
+    """A submitter has as many places as jobs, lane by lane, and a nonce for each place."""
+    pooled: dict[object, list[tuple[int, int]]] = {}
+    for place in snapshot.places:
+        if not place.owner:
+            pooled.setdefault((place.lane, place.submitter), []).append((place.release, place.arrival))
+    for pool in snapshot.stacks.keys() | snapshot.nonces.keys() | pooled.keys():
+        jobs, nonces = snapshot.stacks.get(pool, []), snapshot.nonces.get(pool, [])  # type: ignore[call-overload]
+        if sorted(pooled.get(pool, [])) != nonces or len(jobs) != len(nonces):
+            yield Violation("nonces", f"{pool}: {len(jobs)} jobs, {len(nonces)} nonces, {pooled.get(pool)}")
+        for record in jobs:
+            job = snapshot.jobs.get(record)
+            if not job or (job.lane, job.submitter) != pool:
+                yield Violation("stack", f"{pool}: record {record} does not belong there")
+
+
+def records(snapshot: Snapshot) -> Iterator[Violation]:
+    """Every record has a state that fits where it is, and every job's newest version is found by its id."""
+    held = {hold.record: hold for worker in snapshot.workers.values() for hold in worker.holds}
+    for record, job in snapshot.jobs.items():
+        hold = held.get(record)
+        if (job.phase is Phase.RUNNING) != (hold is not None and not hold.stopping):
+            yield Violation("state", f"job {job.id!r} is {job.phase} and its lease is {hold}")
+        if job.id not in snapshot.newest:
+            yield Violation("ids", f"job {job.id!r} is not found by its id")
+    for id, record in snapshot.newest.items():
+        if record not in snapshot.jobs or snapshot.jobs[record].id != id:
+            yield Violation("ids", f"id {id!r} leads to record {record}, which is not its own")
+
+
+def leases(snapshot: Snapshot) -> Iterator[Violation]:
+    """Slots taken are leases, those being stopped included."""
+    for name, worker in snapshot.workers.items():
+        free = 0 if worker.draining else max(0, worker.slots - len(worker.holds))
+        if worker.free != free:
+            yield Violation("slots", f"worker {name!r} has {worker.free} free slots, and should have {free}")
+        for hold in worker.holds:
+            if not hold.stopping and hold.record not in snapshot.jobs:
+                yield Violation("lease", f"worker {name!r} holds record {hold.record}, which is not kept")
+    if snapshot.free != sum(worker.free for worker in snapshot.workers.values()):
+        yield Violation("slots", f"{snapshot.free} slots are said to be free")
+
+
+def counters(snapshot: Snapshot) -> Iterator[Violation]:
+    """Counters and indexes say what the records say."""
+    waiting = [job for job in snapshot.jobs.values() if job.phase is Phase.WAITING]
+    if snapshot.waiting != len(waiting):
+        yield Violation("waiting", f"{snapshot.waiting} jobs are said to wait, {len(waiting)} do")
+    if snapshot.waiting_of != Counter(job.submitter for job in waiting):
+        yield Violation("waiting", f"waiting per submitter is said to be {snapshot.waiting_of}")
+    ended = sorted((job.ended_at, r) for r, job in snapshot.jobs.items() if job.phase is Phase.ENDED)
+    if snapshot.ended != ended:
+        yield Violation("ended", "the list of ended jobs is not what ended")
+    if snapshot.expiring != sorted((job.expires_at, job.record) for job in waiting if job.expires_at):
+        yield Violation("expiry", "the list of expiring jobs is not what will expire")
+    own = sorted(job.record for job in waiting if job.own)
+    if sorted(record for listed in snapshot.own.values() for record in listed) != own:
+        yield Violation("own", "the list of jobs with a place of their own is not what has one")
+
+
+RULES: tuple[Callable[[Snapshot], Iterator[Violation]], ...] = (places, stacks, records, leases, counters)

@@ -1,0 +1,130 @@
+"""Reads the raw dump of a queue's keys into a snapshot that can be compared with the reference."""
+
+import json
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from maitred.core.job import Band, Lane, Place, Submitter, Wake
+from maitred.core.settings import Settings
+from maitred.core.snapshot import HoldState, Pool, Snapshot, WorkerState
+from maitred.store.valkey.keys import NAMES
+from maitred.store.valkey.records import decode_job, decode_lease, decode_message, text
+
+_TOP = 1 << 53
+
+
+def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
+    """Build a snapshot from `name, type, content` triples."""
+    keys = {text(flat[i]): flat[i + 2] for i in range(0, len(flat), 3)}
+    values = struct.unpack(f"<{len(keys['Floor']) // 8}d", keys["Floor"])
+    bodies = _pairs(keys.get("Bodies", []))
+    snapshot = Snapshot(
+        now=int(values[2]), seq=int(values[1]), paused=values[4] == 1, free=int(values[5]), waiting=int(values[3])
+    )
+    names = ("pending", "held", "failed", "completed", *settings.stages)
+    snapshot.counts = {name: int(value) for name, value in zip(names, values[10:], strict=True)}
+    for record, head in _pairs(keys.get("Jobs", [])).items():
+        number = int.from_bytes(record, "big")
+        snapshot.jobs[number] = decode_job(number, head, bodies.pop(record, b"<no body>"))
+    if bodies:
+        raise ValueError(f"bodies without a record: {bodies}")
+    snapshot.newest = {
+        text(id): int.from_bytes(record, "big") for id, record in _pairs(keys.get("Ids", [])).items()
+    }
+    snapshot.waiting_of = {
+        Submitter.read(text(who)): int(count) for who, count in _pairs(keys.get("Waiting", [])).items()
+    }
+    snapshot.ended = _by_score(keys.get("Ended", []))
+    snapshot.expiring = _by_score(keys.get("Expiry", []))
+    _read_line(snapshot, keys)
+    _read_workers(snapshot, keys)
+    for name, content in _named(keys, "Recent"):
+        snapshot.recent[Submitter.read(name)] = [int(score) for _, score in _scored(content)]
+    return snapshot
+
+
+def _read_line(snapshot: Snapshot, keys: dict[str, Any]) -> None:
+    lanes = {text(name) for name, _ in _scored(keys.get("Lanes", []))}
+    places = []
+    for name, content in _named(keys, "Reservations"):
+        if name not in lanes:
+            raise ValueError(f"lane {name} is not registered")
+        lane = Lane.read(name)
+        places += [_place(snapshot, lane, member) for member, _ in _scored(content)]
+    snapshot.places = sorted(places, key=lambda place: place.rank(snapshot.now))
+    for name, content in _named(keys, "SubmitterInfo"):
+        snapshot.stacks[_pool(name)] = [int.from_bytes(member, "big") for member, _ in _scored(content)]
+    for name, content in _named(keys, "Nonces"):
+        snapshot.nonces[_pool(name)] = [
+            (int(score), int.from_bytes(member, "big")) for member, score in _scored(content)
+        ]
+    for name, content in _named(keys, "Own"):
+        snapshot.own[Submitter.read(name)] = [int.from_bytes(m, "big") for m, _ in _scored(content)]
+
+
+def _place(snapshot: Snapshot, lane: Lane, member: bytes) -> Place:
+    order, arrival = struct.unpack_from(">QQ", member)
+    owner = int.from_bytes(member[17:], "big") if member[16:17] == b"J" else 0
+    submitter = snapshot.jobs[owner].submitter if owner else Submitter.read(text(member[17:]))
+    if lane.band is Band.FRONT and order != _TOP - arrival:
+        raise ValueError("a front place is out of order")
+    release = order if lane.band.pooled else snapshot.jobs[owner].release
+    return Place(lane, release, arrival, submitter, owner)
+
+
+def _read_workers(snapshot: Snapshot, keys: dict[str, Any]) -> None:
+    crews = json.loads(keys.get("Crews", b"{}"))
+    ends = {text(name): int(score) for name, score in _scored(keys.get("Workers", []))}
+    free = {
+        text(name): int(score) for _, content in _named(keys, "Free") for name, score in _scored(content)
+    }
+    leases: dict[str, list[HoldState]] = {
+        name: sorted(
+            (decode_lease(int.from_bytes(r, "big"), lease) for r, lease in _pairs(content).items()),
+            key=lambda hold: hold.number,
+        )
+        for name, content in _named(keys, "Leases")
+    }
+    for raw_name, info in _pairs(keys.get("WorkerInfo", [])).items():
+        name = text(raw_name)
+        snapshot.workers[name] = WorkerState(
+            slots=int.from_bytes(info[:2], "little"),
+            free=free.pop(name, 0),
+            draining=info[2] == 1,
+            lease_end=ends.pop(name),
+            serves=frozenset(crews[text(info[3:])]),
+            holds=tuple(leases.pop(name, ())),
+        )
+    if free or ends or leases:
+        raise ValueError(f"workers that are not there: {free} {ends} {leases}")
+    for name, content in _named(keys, "Inbox"):
+        kept = [message for message in map(decode_message, content) if not isinstance(message, Wake)]
+        if kept:
+            snapshot.inboxes[name] = kept
+
+
+def _named(keys: dict[str, Any], name: str) -> Iterator[tuple[str, Any]]:
+    start = NAMES[name]
+    for key, content in keys.items():
+        if key.startswith(start):
+            yield key.removeprefix(start), content
+
+
+def _pool(name: str) -> Pool:
+    lane, _, submitter = name.partition("/")
+    return Lane.read(lane), Submitter.read(submitter)
+
+
+def _pairs(flat: Any) -> dict[bytes, bytes]:
+    if isinstance(flat, dict):
+        return flat
+    return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _scored(flat: Any) -> list[tuple[bytes, float]]:
+    return [(flat[i], float(flat[i + 1])) for i in range(0, len(flat), 2)]
+
+
+def _by_score(flat: Any) -> list[tuple[int, int]]:
+    return sorted((int(score), int.from_bytes(member, "big")) for member, score in _scored(flat))

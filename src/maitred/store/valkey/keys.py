@@ -1,0 +1,47 @@
+"""Every key, in one place. All keys of a queue share its hash tag, so that one Cluster slot holds them.
+
+    maitred:{QUEUE}:<name>
+
+A caller declares only `Floor`, for routing; the scripts build the others from its prefix with these names.
+"""
+
+QUEUES = "maitred:queues"
+
+NAMES = {
+    "Floor": "Floor",  # string: packed counters; it exists exactly if the queue does
+    "Settings": "Settings",  # string: JSON
+    "Crews": "Crews",  # string: JSON, number of a crew -> the needs that its workers serve
+    "Paused": "Paused",  # string: JSON, who paused the queue and why
+    "Jobs": "Jobs",  # hash: record -> what changes about a job
+    "Bodies": "Bodies",  # hash: record -> its configuration, opaque
+    "Ids": "Ids",  # hash: job id -> record of its newest version
+    "Lanes": "Lanes",  # sorted set: every lane that may have a place, by name
+    "Reservations": "Reservations.",  # + lane: sorted set of places, in line order by their bytes
+    "SubmitterInfo": "SubmitterInfo.",  # + lane/submitter: sorted set of records, top of the stack first
+    "Nonces": "Nonces.",  # + lane/submitter: sorted set of nonces by release
+    "Own": "Own.",  # + submitter: sorted set of records that have a place of their own
+    "Waiting": "Waiting",  # hash: submitter -> number of waiting jobs
+    "Recent": "Recent.",  # + submitter: sorted set of counted submissions by time
+    "Expiry": "Expiry",  # sorted set: records of waiting jobs by the time they expire
+    "Ended": "Ended",  # sorted set: records of ended jobs by the time they ended
+    "Workers": "Workers",  # sorted set: workers by the end of their lease
+    "WorkerInfo": "WorkerInfo",  # hash: worker -> slots, draining, crew
+    "Free": "Free.",  # + crew: sorted set of its workers by free slots
+    "Leases": "Leases.",  # + worker: hash, record -> token, start, whether confirmed or stopping
+    "Inbox": "Inbox.",  # + worker: list of what it is told
+}
+
+
+def prefix(queue: str) -> str:
+    """Give the beginning of all keys of a queue."""
+    return f"maitred:{{{queue}}}:"
+
+
+def floor(queue: str) -> str:
+    """Give the key that every script call declares."""
+    return prefix(queue) + NAMES["Floor"]
+
+
+def inbox(queue: str, worker: str) -> str:
+    """Give the list that a worker parks on."""
+    return prefix(queue) + NAMES["Inbox"] + worker

@@ -1,0 +1,161 @@
+"""Records as bytes: the other half of `lua/lib/codec.lua`.
+
+What the scripts write, this reads, and the orders that it writes, the scripts read. Numbers are exact: whole
+microseconds fit a double until the year 2255.
+"""
+
+import struct
+from typing import Any
+
+from maitred.core.job import Band, Job, Lease, Message, Order, Phase, Run, Start, Stop, Submitter, View, Wake
+from maitred.core.snapshot import HoldState
+
+_ORDER = struct.Struct("<BBBBdBd")
+_HEAD = struct.Struct("<c5BI3Hiddddddd")
+_LEASE = struct.Struct("<16sddBB")
+_START = struct.Struct("<8s16sdIH")
+_RUN = struct.Struct("<BIHdd")
+_LENGTH = struct.Struct("<H")
+_PHASES = {b"W": Phase.WAITING, b"R": Phase.RUNNING, b"H": Phase.HELD, b"E": Phase.ENDED}
+_OWN, _ELASTIC = 1, 2
+
+
+def text(raw: bytes) -> str:
+    """Read text that came from a caller."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def raw(text: str) -> bytes:
+    """Write text; what is not UTF-8 comes back as it was."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def record_key(record: int) -> bytes:
+    """Give the 8 bytes by which a record is named."""
+    return record.to_bytes(8, "big")
+
+
+def encode_order(order: Order) -> bytes:
+    """Write what a PUT asks, without its body."""
+    head = _ORDER.pack(
+        order.band,
+        order.priority,
+        order.level,
+        order.elastic,
+        -1.0 if order.delay is None else order.delay,
+        order.policy_floor,
+        order.expires_at,
+    )
+    id, submitter, need = raw(order.id), raw(f"{order.submitter[0]}.{order.submitter[1]}"), raw(order.need)
+    pack = _LENGTH.pack
+    return b"".join((head, pack(len(id)), id, pack(len(submitter)), submitter, pack(len(need)), need))
+
+
+class _Reader:
+    """Walks through bytes that hold strings with their length before them."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self.data, self.at = data, at
+
+    def take(self, width: int) -> bytes:
+        length = int.from_bytes(self.data[self.at : self.at + width], "little")
+        begin = self.at + width
+        self.at = begin + length
+        return self.data[begin : self.at]
+
+
+def decode_job(record: int, data: bytes, body: bytes) -> Job:
+    """Read a job's record."""
+    (phase, stage, band, priority, level, flags, version, attempt, unspent, retries, recent,
+     created, release, arrival, expires, delay, ended, previous) = _HEAD.unpack_from(data)  # fmt: skip
+    reader = _Reader(data, _HEAD.size)
+    id, submitter, need, worker = (text(reader.take(2)) for _ in range(4))
+    code, message, result = text(reader.take(1)), text(reader.take(4)), reader.take(4)
+    return Job(
+        record=record,
+        id=id,
+        version=version,
+        submitter=Submitter.read(submitter),
+        need=need,
+        body=body,
+        created_at=int(created),
+        band=Band(band),
+        priority=priority,
+        level=level,
+        elastic=bool(flags & _ELASTIC),
+        phase=_PHASES[phase],
+        own=bool(flags & _OWN),
+        stage=stage,
+        attempt=attempt,
+        unspent=unspent,
+        retries=retries,
+        release=int(release),
+        arrival=int(arrival),
+        delay=int(delay),
+        recent=None if recent < 0 else recent,
+        expires_at=int(expires),
+        ended_at=int(ended),
+        previous=int(previous),
+        worker=worker,
+        code=code,
+        message=message,
+        result=result,
+        timeline=list(_runs(reader)),
+    )
+
+
+def _runs(reader: _Reader) -> list[Run]:
+    runs = []
+    while reader.at < len(reader.data):
+        stage, version, attempt, start, end = _RUN.unpack_from(reader.data, reader.at)
+        reader.at += _RUN.size
+        worker, code = text(reader.take(2)), text(reader.take(1))
+        runs.append(Run(stage, version, attempt, worker, int(start), int(end), code))
+    return runs
+
+
+def decode_view(entry: list[Any], now: int, paused: bool) -> View:
+    """Read what a reading script shows of a job."""
+    record, head, body, position, release, nonce, running, serving, free = entry
+    return View(
+        job=decode_job(record, head, body),
+        position=None if position < 0 else position,
+        release=None if release < 0 else release,
+        nonce=None if nonce < 0 else nonce,
+        running_versions=tuple(running),
+        now=now,
+        paused=paused,
+        serving=serving,
+        free=free,
+    )
+
+
+def decode_lease(record: int, data: bytes) -> HoldState:
+    """Read a lease."""
+    token, start, number, confirmed, length = _LEASE.unpack_from(data)
+    stopping = text(data[_LEASE.size : _LEASE.size + length])
+    return HoldState(record, token, int(start), int(number), bool(confirmed), stopping)
+
+
+def decode_message(data: bytes) -> Message:
+    """Read what a worker is told, in its inbox or in an answer."""
+    kind = data[:1]
+    if kind == b"W":
+        return Wake()
+    if kind == b"X":
+        return Stop(Lease(int.from_bytes(data[1:9], "big"), data[9:25]), text(data[25:]))
+    return decode_start(data)
+
+
+def decode_start(data: bytes) -> Start:
+    """Read a job that is handed to a worker."""
+    record, token, start, version, attempt = _START.unpack_from(data, 1)
+    at = 1 + _START.size
+    length = data[at] | data[at + 1] << 8
+    id = text(data[at + 2 : at + 2 + length])
+    at += 2 + length
+    length = data[at] | data[at + 1] << 8
+    need = text(data[at + 2 : at + 2 + length])
+    return Start(
+        Lease(int.from_bytes(record, "big"), token), id, version, attempt, need, data[at + 2 + length :], int(start)
+    )

