@@ -1,0 +1,103 @@
+"""The app: every route, the refusals as problems, and the ticker that runs for as long as the app does."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Collection
+from http import HTTPStatus
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from maitred.errors import Fault, InvalidJob, MaitredError
+from maitred.http.answer import problem, problem_answer, problem_of
+from maitred.http.describe import describe
+from maitred.http.incoming import WholeSegments
+from maitred.http.own_host import OwnHostOnly
+from maitred.http.routes import health, jobs, queues
+from maitred.service.desk import Desk
+from maitred.service.ticker import Ticker
+
+_CODES = {400: "malformed", 404: "no-such-route", 405: "no-such-method"}
+_RULES = {
+    "limit": "must be a whole number from 1 to 500",
+    "version": "must be a whole number from 1 on",
+    "type": "must be user or team",
+}
+
+
+def create_app(desk: Desk, *, hosts: Collection[str], taking: Callable[[], bool] | None = None) -> FastAPI:
+    """Make the app over a desk.
+
+    `hosts` are the values of `Host` by which the server is its own, such as `127.0.0.1:7500`. `taking` tells
+    whether the worker in this process takes jobs, where there is one; until then the server is not ready.
+    """
+    app = FastAPI(
+        title="Maitred",
+        version="1",
+        description="A fair job queue. Times are UTC in ISO 8601, durations are seconds, errors are problems "
+        "(RFC 9457). Ids in paths are percent-encoded.",
+        redirect_slashes=False,
+        lifespan=_lifespan,
+        exception_handlers={
+            MaitredError: _refused,
+            RequestValidationError: _faulty,
+            StarletteHTTPException: _plain,
+            ClientDisconnect: _gone,
+            Exception: _broken,
+        },
+    )
+    app.state.desk = desk
+    app.state.taking = taking or (lambda: True)
+    for routes in (jobs, queues, health):
+        app.include_router(routes.router)
+    app.add_middleware(WholeSegments)
+    app.add_middleware(OwnHostOnly, hosts=hosts)
+    describe(app)
+    return app
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    ticking = asyncio.create_task(Ticker(app.state.desk.stores).run())
+    try:
+        yield
+    finally:
+        ticking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await ticking
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, MaitredError)  # noqa: S101 - how it is registered
+    return problem_answer(problem_of(error))
+
+
+async def _faulty(_request: Request, error: Exception) -> Response:
+    """Say which parts of the path and query are wrong; bodies are checked elsewhere."""
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - how it is registered
+    names = [str(detail["loc"][-1]) for detail in error.errors()]
+    faults = [Fault(name, _RULES.get(name, "is not allowed here")) for name in names]
+    return problem_answer(problem_of(InvalidJob(faults)))
+
+
+async def _plain(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException | StarletteHTTPException)  # noqa: S101 - how it is registered
+    title = HTTPStatus(error.status_code).phrase
+    detail = title if error.detail == title else str(error.detail)
+    answer = problem_answer(problem(error.status_code, _CODES.get(error.status_code, "http"), title, detail))
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+async def _gone(_request: Request, _error: Exception) -> Response:
+    """Answer nobody: the caller hung up in the middle of its body."""
+    return Response(status_code=400)
+
+
+async def _broken(_request: Request, _error: Exception) -> Response:
+    return problem_answer(
+        problem(500, "error", "Internal Server Error", "something went wrong in the server")
+    )

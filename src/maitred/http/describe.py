@@ -1,0 +1,108 @@
+"""The description of the API: what each call takes and answers, problems included, for `/openapi.json`."""
+
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from maitred.http.answer import PROBLEM
+from maitred.wire import (
+    CancelBody,
+    JobBody,
+    JobDocument,
+    MoveBody,
+    Page,
+    PauseBody,
+    Problem,
+    QueueDocument,
+    RunningJob,
+    SubmitterDocument,
+    WorkerDocument,
+)
+
+Schema = dict[str, Any]
+
+_MODELS: tuple[type[BaseModel], ...] = (
+    CancelBody,
+    JobBody,
+    JobDocument,
+    MoveBody,
+    Page[JobDocument],
+    Page[QueueDocument],
+    Page[RunningJob],
+    Page[WorkerDocument],
+    PauseBody,
+    Problem,
+    QueueDocument,
+    SubmitterDocument,
+)
+
+_names, _components = models_json_schema(
+    [(model, "validation") for model in _MODELS], ref_template="#/components/schemas/{model}"
+)
+
+_PROBLEMS = {
+    400: "The body is not JSON.",
+    403: "The Host or Origin is not this server's own.",
+    404: "There is no such queue or job.",
+    409: "The state of the job forbids it; nothing was changed.",
+    413: "The body is larger than the queue allows.",
+    422: "The request has faults; all of them are listed.",
+    429: "The queue is full; `limit` says how many may wait.",
+    503: "The store does not answer.",
+}
+
+EXAMPLE_BODY: Schema = {
+    "key": "assignment-3/ada",
+    "submitter": {"type": "user", "id": "ada"},
+    "run": {"handler": "grade", "args": {"assignment": 3}},
+    "metadata": {"course": "cs101"},
+}
+
+
+def ref(model: type[BaseModel]) -> Schema:
+    """Refer to a model among the components."""
+    return _names[model, "validation"]
+
+
+def answers(good: dict[int, type[BaseModel] | Schema | None], *problems: int) -> dict[int | str, Schema]:
+    """Describe the answers of a call: the good ones by status, and the problems it may give."""
+    described: dict[int | str, Schema] = {}
+    for status, shape in good.items():
+        described[status] = {"description": HTTPStatus(status).phrase}
+        if shape is not None:
+            schema = shape if isinstance(shape, dict) else ref(shape)
+            described[status]["content"] = {"application/json": {"schema": schema}}
+    for status in sorted({*problems, 403, 503}):
+        described[status] = {
+            "description": _PROBLEMS[status],
+            "content": {PROBLEM: {"schema": ref(Problem)}},
+        }
+    return described
+
+
+def takes(schema: Schema, *, required: bool = True, example: object = None) -> Schema:
+    """Describe the body of a call."""
+    content: Schema = {"schema": schema}
+    if example is not None:
+        content["example"] = example
+    return {"requestBody": {"required": required, "content": {"application/json": content}}}
+
+
+def describe(app: FastAPI) -> None:
+    """Let the app describe itself with the models above among the components."""
+
+    def openapi() -> Schema:
+        if app.openapi_schema is None:
+            schema = get_openapi(
+                title=app.title, version=app.version, description=app.description, routes=app.routes
+            )
+            parts = schema.setdefault("components", {}).setdefault("schemas", {})
+            parts.update(_components["$defs"])
+            app.openapi_schema = schema
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]

@@ -1,0 +1,38 @@
+"""The loopback rule: while there are no keys, only this machine's own callers may ask.
+
+A page from elsewhere that runs in a browser here can reach a loopback address too. It betrays itself by its
+`Origin`, or by the `Host` of a name that was pointed at 127.0.0.1; both are refused.
+"""
+
+from collections.abc import Collection
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from maitred.http.answer import problem, problem_answer
+
+
+class OwnHostOnly:
+    """Refuses requests whose `Host` or `Origin` is not one of the server's own names."""
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
+        self._app = app
+        self._hosts = frozenset(host.lower() for host in hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer 403."""
+        if scope["type"] == "http" and (refused := self._refused(Headers(scope=scope))):
+            document = problem(403, "not-own-host", "Forbidden", refused)
+            await problem_answer(document)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _refused(self, headers: Headers) -> str | None:
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            return "the Host of the request is not this server's own address"
+        for origin in origins:
+            scheme, _, host = origin.lower().partition("://")
+            if scheme not in ("http", "https") or host not in self._hosts:
+                return "the Origin of the request is not this server"
+        return None

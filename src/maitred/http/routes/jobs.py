@@ -1,0 +1,163 @@
+"""Jobs over HTTP: submit, look at, move, cancel, delete."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from maitred.errors import Fault, InvalidJob, MaitredError
+from maitred.http.answer import answer, problem_of
+from maitred.http.describe import EXAMPLE_BODY, answers, ref, takes
+from maitred.http.incoming import Cursor, Limit, Name, TheDesk, Version, json_body, optional_body
+from maitred.service.listing import Filter
+from maitred.service.order import read_submitter
+from maitred.wire import CancelBody, JobBody, JobDocument, MoveBody, Page, Problem, parse_request
+
+MANY_JOBS = 1000
+MANY_BYTES = 64 << 20
+CALLER = "admin"  # without keys, whoever asks on loopback is
+_METADATA = "metadata."
+
+router = APIRouter(prefix="/api/v1/queues/{queue}/jobs", tags=["jobs"], default_response_class=Response)
+
+
+@router.put(
+    "",
+    summary="Create or update a job",
+    status_code=201,
+    responses=answers({201: JobDocument, 200: JobDocument}, 400, 404, 409, 413, 422, 429),
+    openapi_extra=takes(ref(JobBody), example=EXAMPLE_BODY),
+)
+async def put(request: Request, queue: Name, desk: TheDesk) -> Response:
+    """Answer with the document and its `outcome`.
+
+    It is 201 for `created` (also of a key that has ended), 200 for `updated`, `upgraded` and `next-version`.
+    """
+    settings = await desk.settings(queue)
+    document = await desk.put(queue, await json_body(request, settings.max_body))
+    return answer(document, 201 if document["outcome"] == "created" else 200)
+
+
+@router.post(
+    "/many",
+    summary="Create or update up to 1000 jobs",
+    status_code=207,
+    responses=answers(
+        {
+            207: {
+                "type": "object",
+                "required": ["items"],
+                "properties": {
+                    "items": {"type": "array", "items": {"anyOf": [ref(JobDocument), ref(Problem)]}}
+                },
+            }
+        },
+        400,
+        404,
+        413,
+        422,
+    ),
+    openapi_extra=takes(
+        {"type": "array", "maxItems": MANY_JOBS, "items": ref(JobBody)}, example=[EXAMPLE_BODY]
+    ),
+)
+async def put_many(request: Request, queue: Name, desk: TheDesk) -> Response:
+    """Answer with a document or a problem for each, in order."""
+    settings = await desk.settings(queue)
+    bodies = await json_body(request, max(settings.max_body, MANY_BYTES))
+    if not isinstance(bodies, list) or len(bodies) > MANY_JOBS:
+        raise InvalidJob([Fault("", f"must be a list of at most {MANY_JOBS} jobs")])
+    items = await desk.put_many(queue, bodies)
+    return answer(
+        {"items": [problem_of(item) if isinstance(item, MaitredError) else item for item in items]}, 207
+    )
+
+
+@router.get(
+    "",
+    summary="List jobs",
+    responses=answers({200: Page[JobDocument]}, 404, 422),
+    description="First what runs, then what waits in line order, then what has ended, last first. "
+    "`metadata.K=V` as a parameter asks for jobs with that metadata.",
+)
+async def jobs(
+    request: Request,
+    queue: Name,
+    desk: TheDesk,
+    *,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+    state: Annotated[str | None, Query(description="Such as pending, processing, completed.")] = None,
+    key: Annotated[str | None, Query()] = None,
+    submitter: Annotated[str | None, Query(examples=["user:7"])] = None,
+) -> Response:
+    """Answer with one page of the list."""
+    wanted = Filter(
+        state=state,
+        key=key,
+        submitter=None if submitter is None else read_submitter(submitter),
+        metadata=_metadata(request.query_params),
+    )
+    return answer(await desk.jobs(queue, wanted, cursor, limit))
+
+
+def _metadata(query: Mapping[str, str]) -> dict[str, str]:
+    """Give the metadata that is asked for; a parameter that nobody knows is a fault."""
+    known = {"cursor", "limit", "state", "key", "submitter"}
+    unknown = [name for name in query if name not in known and not name.startswith(_METADATA)]
+    if unknown:
+        raise InvalidJob([Fault(name, "is not a parameter that exists here") for name in unknown])
+    return {name.removeprefix(_METADATA): query[name] for name in query if name.startswith(_METADATA)}
+
+
+@router.get("/{id}", summary="Show a job", responses=answers({200: JobDocument}, 404, 422))
+async def job(queue: Name, id: Name, desk: TheDesk, version: Version = None) -> Response:
+    """Answer with the document."""
+    return answer(await desk.read(queue, id, version))
+
+
+@router.delete("/{id}", summary="Delete a job", status_code=204, responses=answers({204: None}, 404, 422))
+async def remove(queue: Name, id: Name, desk: TheDesk) -> Response:
+    """Delete it in any state, with all its versions; afterwards its key is unknown."""
+    await desk.remove(queue, id)
+    return Response(status_code=204)
+
+
+_MOVES = answers({200: JobDocument}, 400, 404, 409, 413, 422)
+
+
+@router.post(
+    "/{id}/release",
+    summary="Move a job to the front",
+    responses=_MOVES,
+    openapi_extra=takes(ref(MoveBody), required=False),
+)
+async def release(request: Request, queue: Name, id: Name, desk: TheDesk) -> Response:
+    """Move a scheduled or bulk job to the front; of several, the last one moved goes first."""
+    move = parse_request(MoveBody, await optional_body(request))
+    return answer(await desk.release(queue, id, move.nonce))
+
+
+@router.post(
+    "/{id}/delay",
+    summary="Move a job to the end",
+    responses=_MOVES,
+    openapi_extra=takes(ref(MoveBody), required=False),
+)
+async def delay(request: Request, queue: Name, id: Name, desk: TheDesk) -> Response:
+    """Move a scheduled or bulk job behind all others of its band and priority."""
+    move = parse_request(MoveBody, await optional_body(request))
+    return answer(await desk.delay(queue, id, move.nonce))
+
+
+@router.post(
+    "/{id}/cancel",
+    summary="Cancel a job",
+    responses=_MOVES,
+    openapi_extra=takes(ref(CancelBody), required=False),
+)
+async def cancel(request: Request, queue: Name, id: Name, desk: TheDesk) -> Response:
+    """End a job that has not ended: it is `failed` with code `cancelled`, and says who did it and why."""
+    why = parse_request(CancelBody, await optional_body(request))
+    return answer(await desk.cancel(queue, id, by=CALLER, reason=why.reason))

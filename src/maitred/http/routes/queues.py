@@ -1,0 +1,99 @@
+"""Queues over HTTP: their state, their line, who runs, who waits, and pause and resume."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Request
+from starlette.responses import Response
+
+from maitred.core.job import Submitter
+from maitred.http.answer import answer
+from maitred.http.describe import answers, ref, takes
+from maitred.http.incoming import Cursor, Limit, Name, TheDesk, optional_body
+from maitred.http.routes.jobs import CALLER
+from maitred.wire import (
+    JobDocument,
+    Page,
+    PauseBody,
+    QueueDocument,
+    RunningJob,
+    SubmitterDocument,
+    WorkerDocument,
+    parse_request,
+)
+
+router = APIRouter(prefix="/api/v1/queues", tags=["queues"], default_response_class=Response)
+
+
+@router.get("", summary="List queues", responses=answers({200: Page[QueueDocument]}))
+async def queues(desk: TheDesk) -> Response:
+    """Answer with all queues."""
+    return answer(await desk.queues())
+
+
+@router.get("/{queue}", summary="Show a queue", responses=answers({200: QueueDocument}, 404, 422))
+async def queue(queue: Name, desk: TheDesk) -> Response:
+    """Answer with the settings, the counts, and whether it is paused."""
+    return answer(await desk.queue(queue))
+
+
+_SWITCHED = answers({200: QueueDocument}, 400, 404, 413, 422)
+
+
+@router.post(
+    "/{queue}/pause",
+    summary="Pause a queue",
+    responses=_SWITCHED,
+    openapi_extra=takes(ref(PauseBody), required=False),
+)
+async def pause(request: Request, queue: Name, desk: TheDesk) -> Response:
+    """Start nothing more; jobs are still accepted, and those that run go on."""
+    why = parse_request(PauseBody, await optional_body(request))
+    return answer(await desk.pause(queue, by=CALLER, reason=why.reason))
+
+
+@router.post(
+    "/{queue}/resume",
+    summary="Resume a queue",
+    responses=_SWITCHED,
+    openapi_extra=takes(ref(PauseBody), required=False),
+)
+async def resume(request: Request, queue: Name, desk: TheDesk) -> Response:
+    """Start jobs again."""
+    parse_request(PauseBody, await optional_body(request))
+    return answer(await desk.resume(queue))
+
+
+@router.get("/{queue}/line", summary="Show the line", responses=answers({200: Page[JobDocument]}, 404, 422))
+async def line(queue: Name, desk: TheDesk, cursor: Cursor = None, limit: Limit = 50) -> Response:
+    """Answer with the waiting jobs in line order."""
+    return answer(await desk.line(queue, cursor, limit))
+
+
+@router.get(
+    "/{queue}/running", summary="Show what runs", responses=answers({200: Page[RunningJob]}, 404, 422)
+)
+async def running(queue: Name, desk: TheDesk) -> Response:
+    """Answer with the running jobs in the order of their starts."""
+    return answer(await desk.running(queue))
+
+
+@router.get(
+    "/{queue}/workers",
+    summary="Show the workers",
+    responses=answers({200: Page[WorkerDocument]}, 404, 422),
+)
+async def workers(queue: Name, desk: TheDesk) -> Response:
+    """Answer with the workers of the queue."""
+    return answer(await desk.workers(queue))
+
+
+@router.get(
+    "/{queue}/submitters/{type}/{id}",
+    summary="Show a submitter's line",
+    responses=answers({200: SubmitterDocument}, 404, 422),
+)
+async def submitter(
+    queue: Name, kind: Annotated[Literal["user", "team"], Path(alias="type")], id: Name, desk: TheDesk
+) -> Response:
+    """Answer with the submitter's jobs and places, and the delay that its next job would get."""
+    return answer(await desk.submitter(queue, Submitter(kind, id)))

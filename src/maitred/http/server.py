@@ -1,0 +1,84 @@
+"""The server: uvicorn on a loopback address, on a socket that is taken before anything else starts.
+
+There are no keys yet, so a server that others could reach would obey anybody; it refuses to listen anywhere
+but on loopback.
+"""
+
+import contextlib
+import ipaddress
+import socket
+from collections.abc import Iterator
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from maitred.errors import ConfigError
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def take_port(host: str, port: int) -> socket.socket:
+    """Listen on a loopback address; port 0 takes a free one.
+
+    Raises `ConfigError` if the address is not loopback, or cannot be listened on.
+    """
+    if not _is_loopback(host):
+        raise ConfigError(
+            f"Maitred listens on loopback only while there are no keys, and {host} is not; "
+            "use --host 127.0.0.1 and a proxy that asks who calls."
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    taken = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind((host, port))
+        taken.listen(2048)
+    except (OSError, OverflowError) as error:
+        taken.close()
+        raise ConfigError(f"{host}:{port} cannot be listened on: {error}.") from error
+    return taken
+
+
+def own_hosts(port: int) -> frozenset[str]:
+    """Give the values of `Host` by which a server on this port is its own."""
+    names = ("127.0.0.1", "localhost", "[::1]")
+    own = {f"{name}:{port}" for name in names}
+    return frozenset(own | set(names)) if port == 80 else frozenset(own)
+
+
+def address(taken: socket.socket) -> str:
+    """Give the address of a server on this socket."""
+    host, port = taken.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class Server(uvicorn.Server):
+    """A server whose owner decides when it ends: it takes no signals for itself."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http="httptools",
+                loop="none",
+                lifespan="on",
+                access_log=False,
+                log_level="warning",
+                timeout_graceful_shutdown=5,
+            )
+        )
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the owner, who has more than a server to stop."""
+        yield
+
+    def stop(self) -> None:
+        """Take no more requests, answer those under way, and let `serve` return."""
+        self.should_exit = True
+
+
+def _is_loopback(host: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host in LOOPBACK

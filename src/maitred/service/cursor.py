@@ -1,0 +1,50 @@
+"""Cursors: where a list goes on, as text that callers hand back and need not understand.
+
+A cursor carries a checksum, so that one that was cut short or mistyped is refused instead of read as
+something else.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from hashlib import blake2b
+from typing import NamedTuple
+
+import msgspec
+
+from maitred.errors import Fault, InvalidJob
+
+_CHECKSUM = 4
+
+
+class Spot(NamedTuple):
+    """A spot in a list of sections: which one, how far into it, and how many items there are in all.
+
+    `page` is the store's own cursor, in the section where the store has one. `total` is -1 where it was not
+    counted.
+    """
+
+    section: int
+    offset: int = 0
+    page: bytes = b""
+    total: int = -1
+
+
+def write_cursor(spot: Spot) -> str:
+    """Give the text for a spot."""
+    plain = msgspec.msgpack.encode(spot)
+    return urlsafe_b64encode(_checksum(plain) + plain).rstrip(b"=").decode()
+
+
+def read_cursor(text: str) -> Spot:
+    """Read what `write_cursor` wrote; `InvalidJob` at `cursor` for anything else."""
+    try:
+        raw = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
+        checksum, plain = raw[:_CHECKSUM], raw[_CHECKSUM:]
+        if checksum == _checksum(plain):
+            return msgspec.msgpack.decode(plain, type=Spot)
+    except ValueError:
+        pass
+    raise InvalidJob([Fault("cursor", "must be the `next` of an earlier answer")])
+
+
+def _checksum(plain: bytes) -> bytes:
+    return blake2b(plain, digest_size=_CHECKSUM, person=b"maitred-cursor").digest()

@@ -1,0 +1,222 @@
+"""The desk: where callers ask. One method a verb: check what came, ask the store once, build the answer.
+
+Everything that people reach over HTTP, the command line or from Python comes through here, so that a rule
+holds for all of them. What can go wrong is raised as a type of `maitred.errors`; in a list of many, each
+job's error stands in its place.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from maitred.core.job import Phase, Submitter, View
+from maitred.core.settings import Settings
+from maitred.errors import Fault, InvalidJob, MaitredError, UnknownJob
+from maitred.service.cursor import Spot, read_cursor, write_cursor
+from maitred.service.document import Document, job_document
+from maitred.service.house_document import (
+    line_of_submitter,
+    queue_document,
+    running_document,
+    worker_document,
+)
+from maitred.service.intake import Accepted, accept
+from maitred.service.listing import RUNNING, WAITING, Filter, Listing
+from maitred.store.port import Store, Stores
+
+SETTINGS_KEPT = 1.0
+READ_AT_ONCE = 128
+
+
+class Desk:
+    """The use cases on the queues of one store.
+
+    `UnknownQueue` is raised by every method that names a queue, `StoreUnavailable` by all. A queue's settings
+    are remembered for a second.
+    """
+
+    def __init__(self, stores: Stores, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.stores = stores
+        self._clock = clock
+        self._settings: dict[str, tuple[float, Settings]] = {}
+
+    async def settings(self, queue: str) -> Settings:
+        """Give a queue's settings, at most a second old."""
+        kept = self._settings.get(queue)
+        if kept and kept[0] > self._clock():
+            return kept[1]
+        self._settings.pop(queue, None)
+        status = await self._store(queue).status()
+        self._settings[queue] = (self._clock() + SETTINGS_KEPT, status.settings)
+        return status.settings
+
+    # ---------------------------------------------------------------- submitters
+
+    async def put(self, queue: str, body: object) -> Document:
+        """Create or update a job; give its document and the `outcome`.
+
+        Raises `InvalidJob` with all faults, `TooLarge`, `OtherSubmitter` or `QueueFull`.
+        """
+        [answer] = await self.put_many(queue, [body])
+        if isinstance(answer, MaitredError):
+            raise answer
+        return answer
+
+    async def put_many(self, queue: str, bodies: Sequence[object]) -> list[Document | MaitredError]:
+        """Create or update jobs in turn; give each one's document or error, in order."""
+        answers = await self.accept(queue, bodies)
+        ids = [answer.id for answer in answers if isinstance(answer, Accepted)]
+        documents: dict[str, Document | None] = dict(zip(ids, await self._documents(queue, ids), strict=True))
+        return [
+            self._answer(queue, answer, documents.get(answer.id)) if isinstance(answer, Accepted) else answer
+            for answer in answers
+        ]
+
+    async def accept(self, queue: str, bodies: Sequence[object]) -> list[Accepted | MaitredError]:
+        """Create or update jobs in turn, as `put_many` does, without reading them back."""
+        settings = await self.settings(queue)
+        return await accept(self._store(queue), settings, bodies)
+
+    async def remove(self, queue: str, id: str) -> None:
+        """Delete a job with all its versions; `UnknownJob` if there is none."""
+        await self._store(queue).remove(id)
+
+    async def cancel(self, queue: str, id: str, *, by: str, reason: str = "") -> Document:
+        """End a job that has not ended; `UnknownJob`, or `AlreadyEnded`."""
+        await self._store(queue).cancel(
+            id, f"cancelled by {by}: {reason}" if reason else f"cancelled by {by}"
+        )
+        return await self.read(queue, id)
+
+    # ---------------------------------------------------------------- the line
+
+    async def release(self, queue: str, id: str, nonce: int | None = None) -> Document:
+        """Move a job to the front; `UnknownJob`, `NotWaiting`, `NotMovable` or `OtherNonce`."""
+        await self._store(queue).release(id, nonce)
+        return await self.read(queue, id)
+
+    async def delay(self, queue: str, id: str, nonce: int | None = None) -> Document:
+        """Move a job behind all others of its band and priority; the same errors as `release`."""
+        await self._store(queue).delay(id, nonce)
+        return await self.read(queue, id)
+
+    async def line(self, queue: str, cursor: str | None = None, limit: int = 50) -> Document:
+        """List the waiting jobs in line order."""
+        settings = await self.settings(queue)
+        spot = read_cursor(cursor) if cursor else Spot(WAITING)
+        page = await self._store(queue).line(spot.page or None, limit)
+        last = page.views[-1].position if page.views else None
+        more = page.next is not None and last is not None and last < page.total
+        return {
+            "items": [job_document(queue, view, settings) for view in page.views],
+            "next": write_cursor(Spot(WAITING, page=page.next or b"")) if more else None,
+            "total": page.total,
+        }
+
+    async def submitter(self, queue: str, submitter: Submitter) -> Document:
+        """Show what one submitter has in line."""
+        settings = await self.settings(queue)
+        return line_of_submitter(submitter, await self._store(queue).submitter(submitter), settings)
+
+    # ---------------------------------------------------------------- readers
+
+    async def read(self, queue: str, id: str, version: int | None = None) -> Document:
+        """Give the document of a job's newest version, or of the one asked for; or raise `UnknownJob`."""
+        [document] = await self._documents(queue, [id], version)
+        if document is None:
+            raise UnknownJob(queue, id)
+        return document
+
+    async def jobs(self, queue: str, wanted: Filter, cursor: str | None = None, limit: int = 50) -> Document:
+        """List jobs: running, then waiting in line order, then ended, last first."""
+        store = self._store(queue)
+        status = await store.status()
+        _check_state(wanted.state, status.settings)
+        spot = read_cursor(cursor) if cursor else Spot(RUNNING)
+        listing = Listing(store, status.settings, wanted)
+        if wanted.empty:
+            found = await listing.page(spot, limit)
+            total: int | None = sum(status.counts.values())
+        else:
+            found = await listing.search(spot, limit)
+            total = found.matched if spot.total < 0 else spot.total
+        following = found.following and found.following._replace(total=-1 if total is None else total)
+        return {
+            "items": [job_document(queue, hit.view, status.settings, hit.started) for hit in found.hits],
+            "next": write_cursor(following) if following else None,
+            "total": total,
+        }
+
+    async def running(self, queue: str) -> Document:
+        """List the jobs that run, in the order of their starts."""
+        settings = await self.settings(queue)
+        running = await self._store(queue).running()
+        return _whole([running_document(view, started, settings) for view, started in running])
+
+    async def workers(self, queue: str) -> Document:
+        """List the workers of a queue."""
+        status = await self._store(queue).status()
+        return _whole([worker_document(worker, status.settings) for worker in status.workers])
+
+    # ---------------------------------------------------------------- operators
+
+    async def queues(self) -> Document:
+        """List all queues."""
+        return _whole([await self.queue(name) for name in await self.stores.names()])
+
+    async def queue(self, queue: str) -> Document:
+        """Show one queue."""
+        return queue_document(queue, await self._store(queue).status())
+
+    async def pause(self, queue: str, *, by: str, reason: str = "") -> Document:
+        """Let a queue start nothing more; it goes on to accept."""
+        await self._store(queue).pause(by, reason)
+        return await self.queue(queue)
+
+    async def resume(self, queue: str) -> Document:
+        """Let a queue start jobs again."""
+        await self._store(queue).resume()
+        return await self.queue(queue)
+
+    # ---------------------------------------------------------------- parts of the above
+
+    def _store(self, queue: str) -> Store:
+        return self.stores.queue(queue)
+
+    async def _documents(
+        self, queue: str, ids: Sequence[str], version: int | None = None
+    ) -> list[Document | None]:
+        if not ids:
+            return []
+        settings = await self.settings(queue)
+        views: list[View | None] = []
+        for first in range(0, len(ids), READ_AT_ONCE):
+            views += await self._store(queue).read(ids[first : first + READ_AT_ONCE], version)
+        starts = await self._starts(queue, views)
+        return [
+            job_document(queue, view, settings, starts.get(view.job.record)) if view else None
+            for view in views
+        ]
+
+    async def _starts(self, queue: str, views: Sequence[View | None]) -> dict[int, int]:
+        """Give when the running ones among these jobs started: a record tells only of runs that are over."""
+        if not any(view and view.job.phase is Phase.RUNNING for view in views):
+            return {}
+        return {view.job.record: started for view, started in await self._store(queue).running()}
+
+    @staticmethod
+    def _answer(queue: str, accepted: Accepted, document: Document | None) -> Document | MaitredError:
+        if document is None:
+            # Somebody deleted it between the two calls.
+            return UnknownJob(queue, accepted.id)
+        return {**document, "outcome": accepted.outcome}
+
+
+def _whole(items: list[Document]) -> dict[str, Any]:
+    return {"items": items, "next": None, "total": len(items)}
+
+
+def _check_state(state: str | None, settings: Settings) -> None:
+    states = ("pending", *settings.stages, "held", "failed", "completed")
+    if state is not None and state not in states:
+        raise InvalidJob([Fault("state", f"must be one of {', '.join(states)}")])

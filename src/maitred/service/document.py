@@ -1,0 +1,117 @@
+"""A job as callers see it: the record and its place, turned into the document of the contract.
+
+Every field that the contract names is there. What comes with the Floor and the Ledger is null, or empty,
+until then.
+"""
+
+from typing import Any
+
+from maitred.core.job import Job, Phase, Run, View
+from maitred.core.reason import delay_reason, waiting_for
+from maitred.core.settings import Settings
+from maitred.service.moment import iso, iso_or_none, seconds
+from maitred.wire import decode_body, decode_json
+
+Document = dict[str, Any]
+
+
+def job_document(queue: str, view: View, settings: Settings, started: int | None = None) -> Document:
+    """Give the document of a job; `started` is when its present run began, if it runs."""
+    job = view.job
+    return {
+        "id": job.id,
+        "queue": queue,
+        **_sent(job),
+        "version": job.version,
+        "running_versions": list(view.running_versions),
+        **_progress(job, settings),
+        "band": job.band.name.lower(),
+        "created_at": iso(job.created_at),
+        **_place(view, settings),
+        "estimate": None,
+        "duration": None,
+        "progress": None,
+        "holds": [],
+        "space_needed": None,
+        "identifiers": {},
+        "ledger_id": None,
+        "result": decode_json(job.result) if job.result else None,
+        "artifacts": [],
+        "timeline": _timeline(job, settings, started),
+    }
+
+
+def _sent(job: Job) -> Document:
+    """Give what the caller sent, with files named but not included."""
+    config = decode_body(job.body)
+    run = config["run"]
+    if "files" in run:
+        run["files"] = sorted(run["files"])
+    return {
+        "key": config["key"],
+        "submitter": submitter_document(job),
+        "response_url": config.get("response_url"),
+        "delay": seconds(job.delay),
+        "priority": job.priority,
+        "immediate": config.get("immediate", False),
+        "bulk": config.get("bulk", False),
+        "class": None,
+        "batch": None,
+        "profile_name": None,
+        "run": run,
+        "metadata": config.get("metadata", {}),
+        "expires_at": iso_or_none(job.expires_at),
+        "abandon_after": None,
+    }
+
+
+def submitter_document(job: Job) -> Document:
+    """Give whom the job belongs to."""
+    return {"type": job.submitter.type, "id": job.submitter.id}
+
+
+def _progress(job: Job, settings: Settings) -> Document:
+    stages = settings.stages
+    finished = job.stage if job.state(stages) == "completed" else job.stage - 1
+    return {
+        "state": job.state(stages),
+        "phase": job.phase.value if job.phase in (Phase.WAITING, Phase.RUNNING) else None,
+        "stage": stages[job.stage - 1] if job.stage else None,
+        "code": job.code or None,
+        "message": job.message or None,
+        "attempt": job.attempt,
+        "worker": job.worker or None,
+        "last_successful_status": stages[finished - 1] if finished > 0 else None,
+        "retry_count": job.retries,
+    }
+
+
+def _place(view: View, settings: Settings) -> Document:
+    reason = waiting_for(view)
+    return {
+        "release_at": iso_or_none(view.release),
+        "nonce": view.nonce,
+        "delay_reason": delay_reason(view.job.recent, settings.per_recent, settings.window),
+        "position": view.position,
+        "waiting_for": reason and {"code": reason.code, "text": reason.text},
+    }
+
+
+def _timeline(job: Job, settings: Settings, started: int | None) -> list[Document]:
+    entries = [_entry(run, settings, iso(run.end)) for run in job.timeline]
+    if job.phase is Phase.RUNNING and started is not None:
+        now = Run(job.stage, job.version, job.attempt, job.worker, started, 0, "")
+        entries.append(_entry(now, settings, None))
+    return entries
+
+
+def _entry(run: Run, settings: Settings, end: str | None) -> Document:
+    return {
+        "stage": settings.stages[run.stage - 1],
+        "version": run.version,
+        "attempt": run.attempt,
+        "worker": run.worker,
+        "start": iso(run.start),
+        "end": end,
+        "code": run.code or None,
+    }

@@ -1,0 +1,90 @@
+"""The house as operators see it: queues, running jobs, submitters and workers as documents."""
+
+from dataclasses import asdict
+from typing import Any
+
+from maitred.core.job import Submitter, View
+from maitred.core.settings import Settings
+from maitred.service.document import Document, submitter_document
+from maitred.service.moment import iso, seconds
+from maitred.store.port import Status, SubmitterView, WorkerView
+from maitred.wire import decode_body
+
+_DURATIONS = ("per_recent", "window", "time_limit", "lease", "grace", "kill_after", "retention", "max_delay")
+
+
+def queue_document(name: str, status: Status) -> Document:
+    """Give a queue's settings, counts and workers in sum."""
+    return {
+        "name": name,
+        "settings": settings_document(status.settings),
+        "counts": status.counts,
+        "waiting": status.waiting,
+        "running": sum(worker.busy for worker in status.workers),
+        "slots": sum(worker.slots for worker in status.workers if not worker.draining),
+        "free": status.free,
+        "classes": [],
+        "paused": status.paused is not None,
+        "pause": _pause(status.paused),
+        "held": {"submitters": [], "profiles": []},
+        "waits": None,
+        "now": iso(status.now),
+    }
+
+
+def settings_document(settings: Settings) -> Document:
+    """Give a queue's settings, durations in seconds."""
+    plain: dict[str, Any] = asdict(settings)
+    for name in _DURATIONS:
+        plain[name] = seconds(plain[name])
+    policy = {"per_recent": plain.pop("per_recent"), "window": plain.pop("window")}
+    limits = {"total": plain.pop("max_total"), "per_submitter": plain.pop("max_per_submitter")}
+    return {**plain, "delay": policy if settings.per_recent else None, "max_waiting": limits}
+
+
+def _pause(paused: dict[str, Any] | None) -> Document | None:
+    if paused is None:
+        return None
+    return {"by": paused["by"], "reason": paused["reason"] or None, "at": iso(int(paused["at"]))}
+
+
+def running_document(view: View, started: int, settings: Settings) -> Document:
+    """Give a running job: since when, where, and for how long it may."""
+    job = view.job
+    return {
+        "id": job.id,
+        "key": decode_body(job.body)["key"],
+        "version": job.version,
+        "attempt": job.attempt,
+        "submitter": submitter_document(job),
+        "class": None,
+        "duration": seconds(settings.time_limit),
+        "elapsed": seconds(max(0, view.now - started)),
+        "started_at": iso(started),
+        "worker": job.worker,
+    }
+
+
+def line_of_submitter(submitter: Submitter, view: SubmitterView, settings: Settings) -> Document:
+    """Give what a submitter has in line, and the delay that its next job would get by the policy."""
+    return {
+        "submitter": {"type": submitter.type, "id": submitter.id},
+        "jobs": view.jobs,
+        "places": [{"nonce": nonce, "release_at": iso(release)} for nonce, release in view.places],
+        "recent": view.recent,
+        "next_delay": seconds(view.recent * settings.per_recent),
+        "held": False,
+    }
+
+
+def worker_document(worker: WorkerView, settings: Settings) -> Document:
+    """Give a worker; it was last seen when its lease began."""
+    return {
+        "name": worker.name,
+        "slots": worker.slots,
+        "busy": worker.busy,
+        "draining": worker.draining,
+        "serves": list(worker.serves),
+        "sandbox": [],
+        "last_seen": iso(worker.lease_end - settings.lease),
+    }

@@ -1,0 +1,96 @@
+"""Taking jobs in: bodies are checked, go to the store in large calls, and each gets its answer in its place.
+
+One call carries up to 128 jobs, and several calls are under way at once; both together are nearly the whole
+speed of a bulk submit. The calls begin in the order of the list.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from maitred.core.job import Order, Outcome, Put, Refusal
+from maitred.core.settings import Settings
+from maitred.errors import Fault, InvalidJob, MaitredError, OtherSubmitter, QueueFull, StoreError
+from maitred.service.order import HANDLER, order_of
+from maitred.store.port import Store
+
+JOBS_PER_CALL = 128
+CALLS_AT_ONCE = 8
+
+
+class Accepted(NamedTuple):
+    """A job that was taken in."""
+
+    id: str
+    outcome: Outcome
+    version: int
+
+
+async def accept(store: Store, settings: Settings, bodies: Sequence[object]) -> list[Accepted | MaitredError]:
+    """Take in as many of the jobs as possible; answers are in the order of the bodies."""
+    answers: list[Accepted | MaitredError | None] = [None] * len(bodies)
+    room = asyncio.Semaphore(CALLS_AT_ONCE)
+
+    async def send(orders: list[tuple[int, Order]]) -> None:
+        async with room:
+            await _send(store, settings, orders, answers)
+
+    async with asyncio.TaskGroup() as calls:
+        for first in range(0, len(bodies), JOBS_PER_CALL):
+            orders = _check(bodies[first : first + JOBS_PER_CALL], first, settings, answers)
+            if orders:
+                calls.create_task(send(orders))
+                # Let the call leave before the next bodies are checked, so that server and caller overlap.
+                await asyncio.sleep(0)
+    return [answer for answer in answers if answer is not None]
+
+
+def _check(
+    bodies: Sequence[object], first: int, settings: Settings, answers: list[Accepted | MaitredError | None]
+) -> list[tuple[int, Order]]:
+    orders = []
+    for index, body in enumerate(bodies, first):
+        try:
+            orders.append((index, order_of(body, settings)))
+        except MaitredError as error:
+            answers[index] = error
+    return orders
+
+
+async def _send(
+    store: Store,
+    settings: Settings,
+    orders: list[tuple[int, Order]],
+    answers: list[Accepted | MaitredError | None],
+) -> None:
+    """Make one call; if the store fails, that is the answer of each job in it."""
+    try:
+        puts = await store.put([order for _, order in orders])
+    except StoreError as error:
+        for index, _ in orders:
+            answers[index] = error
+        return
+    for (index, order), put in zip(orders, puts, strict=True):
+        if isinstance(put, Put):
+            answers[index] = Accepted(order.id, put.outcome, put.version)
+        else:
+            answers[index] = await _refused(put, order, store, settings)
+
+
+async def _refused(refusal: Refusal, order: Order, store: Store, settings: Settings) -> MaitredError:
+    match refusal:
+        case "other-submitter":
+            return OtherSubmitter()
+        case "full-total":
+            return QueueFull("total", settings.max_total)
+        case "full-per_submitter":
+            return QueueFull("per_submitter", settings.max_per_submitter)
+        case "unknown-handler":
+            return InvalidJob([Fault("run.handler", await _known_handlers(order, store))])
+
+
+async def _known_handlers(order: Order, store: Store) -> str:
+    status = await store.status()
+    served = {need for worker in status.workers for need in worker.serves if need.startswith(HANDLER)}
+    known = ", ".join(sorted(need.removeprefix(HANDLER) for need in served)) or "none at the moment"
+    return f"no worker has ever served {order.need.removeprefix(HANDLER)!r}; served are: {known}"

@@ -1,0 +1,159 @@
+"""The queue as Python programs see it: submit jobs, look at them, move them, and register handlers.
+
+    q = maitred.Queue("grading")
+
+    @q.handler("grade")
+    async def grade(assignment: int) -> float: ...
+
+    job = await q.put("assignment-3/ada", submitter="user:ada", handler="grade", args={"assignment": 3})
+
+The store is found, and connected to, at the first call. Everything is a coroutine; `q.sync` has the same
+methods for programs without a loop.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from maitred.core.job import DEFAULT_PRIORITY, Submitter
+from maitred.errors import MaitredError
+from maitred.service.desk import Desk
+from maitred.service.handlers import F, Handlers
+from maitred.service.intake import Accepted
+from maitred.service.order import read_submitter
+from maitred.service.whereabouts import DATA, find_store
+from maitred.store.port import Stores
+from maitred.wire import JobBody, JobDocument, Page
+
+if TYPE_CHECKING:
+    from maitred.service.sync import SyncQueue
+
+
+class Queue:
+    """One queue. Its methods raise the errors of `maitred.errors`; `UnknownQueue` if nobody configured it."""
+
+    def __init__(self, name: str, store: str | Stores | None = None, *, data: Path = DATA) -> None:
+        """Name the queue and its store: a url, an open store, or None for the one that settings name."""
+        self.name = name
+        self.handlers = Handlers()
+        self.where = store
+        self._data = data
+        self._desk: Desk | None = None
+
+    def handler(self, name: str) -> Callable[[F], F]:
+        """Register a sync or async function under a name; workers call it with a job's `args`."""
+
+        def register(function: F) -> F:
+            return self.handlers.register(name, function)
+
+        return register
+
+    async def put(
+        self,
+        key: str,
+        *,
+        submitter: str | Submitter,
+        handler: str | None = None,
+        args: Mapping[str, Any] | None = None,
+        command: Sequence[str] | None = None,
+        files: Mapping[str, Mapping[str, str]] | None = None,
+        artifacts: Sequence[str] | None = None,
+        delay: float | None = None,
+        priority: int = DEFAULT_PRIORITY,
+        immediate: bool = False,
+        bulk: bool = False,
+        response_url: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        expires_at: datetime | None = None,
+    ) -> JobDocument:
+        """Create or update the job with this key; give its document, with `outcome`.
+
+        `submitter` is `"user:7"`, `"team:red"` or a `Submitter`. Raises `InvalidJob` with all faults,
+        `TooLarge`, `OtherSubmitter` or `QueueFull`; then nothing was changed.
+        """
+        who = read_submitter(submitter) if isinstance(submitter, str) else submitter
+        runs = {
+            "handler": handler,
+            "args": args and dict(args),
+            "command": command and list(command),
+            "files": files and {name: dict(content) for name, content in files.items()},
+            "artifacts": artifacts and list(artifacts),
+        }
+        body = {
+            "key": key,
+            "submitter": {"type": who.type, "id": who.id},
+            "run": {name: value for name, value in runs.items() if value is not None},
+            "response_url": response_url,
+            "delay": delay,
+            "priority": priority,
+            "immediate": immediate,
+            "bulk": bulk,
+            "metadata": dict(metadata or {}),
+            "expires_at": expires_at,
+        }
+        return JobDocument.model_validate(await self.desk.put(self.name, body))
+
+    async def put_many(
+        self, jobs: Sequence[JobBody | Mapping[str, Any]]
+    ) -> list[Accepted | MaitredError]:
+        """Create or update many jobs, as fast as the store can.
+
+        Each is a body as HTTP has it. The answers are in order: what was accepted, or the error that `put`
+        would raise.
+        """
+        return await self.desk.accept(self.name, jobs)
+
+    async def job(self, id: str, version: int | None = None) -> JobDocument:
+        """Give a job's document; `UnknownJob` if there is none."""
+        return JobDocument.model_validate(await self.desk.read(self.name, id, version))
+
+    async def line(self, limit: int = 50, cursor: str | None = None) -> Page[JobDocument]:
+        """Give the first waiting jobs in line order, or those after a `cursor`."""
+        return Page[JobDocument].model_validate(await self.desk.line(self.name, cursor, limit))
+
+    async def release(self, id: str, nonce: int | None = None) -> JobDocument:
+        """Move a job to the front; `UnknownJob`, `NotWaiting`, `NotMovable` or `OtherNonce`."""
+        return JobDocument.model_validate(await self.desk.release(self.name, id, nonce))
+
+    async def delay(self, id: str, nonce: int | None = None) -> JobDocument:
+        """Move a job behind all others of its band and priority; the same errors as `release`."""
+        return JobDocument.model_validate(await self.desk.delay(self.name, id, nonce))
+
+    async def remove(self, id: str) -> None:
+        """Delete a job with all its versions; `UnknownJob` if there is none."""
+        await self.desk.remove(self.name, id)
+
+    async def cancel(self, id: str, reason: str = "") -> JobDocument:
+        """End a job that has not ended; `UnknownJob`, or `AlreadyEnded`."""
+        return JobDocument.model_validate(await self.desk.cancel(self.name, id, by="program", reason=reason))
+
+    @cached_property
+    def sync(self) -> "SyncQueue":
+        """The same methods for programs without a loop; they block until the answer is there."""
+        from maitred.service.sync import SyncQueue  # noqa: PLC0415 - it is made of this class's methods
+
+        return SyncQueue(Queue(self.name, self.where, data=self._data))
+
+    @property
+    def desk(self) -> Desk:
+        """The desk that this queue asks; the first use finds the store."""
+        if self._desk is None:
+            self._desk = Desk(find_store(self.where, self._data))
+        return self._desk
+
+    async def close(self) -> None:
+        """Give back the connections that this queue opened; it may be used again."""
+        desk, self._desk = self._desk, None
+        if desk is not None and desk.stores is not self.where:
+            await desk.stores.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

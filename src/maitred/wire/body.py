@@ -1,0 +1,237 @@
+"""The body of a PUT: what a caller may say of a job, with every limit of the contract.
+
+Types are strict: `"5"` is no number and `1` is not true. A field that nobody knows is a fault, so that a
+misspelt one is not passed over in silence. `run` is told apart by its key, so that one fault is one entry.
+"""
+
+import binascii
+import math
+import re
+from base64 import b64decode
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from maitred.errors import InvalidJob
+from maitred.wire.faults import faults_of
+
+KEY_BYTES = 512
+SUBMITTER_BYTES = 256
+MAX_DELAY_SECONDS = 2_592_000
+DEEPEST = 64
+_HANDLER = r"^[A-Za-z_][A-Za-z0-9_.:-]{0,127}\z"
+_URL = re.compile(r"https?://[^\s\x00-\x20\x7f]+", re.IGNORECASE)
+# Scripts count in doubles, which are exact for microseconds up to the year 2255.
+_LAST_EXPIRY = datetime(2200, 1, 1, tzinfo=UTC)
+_FIRST_EXPIRY = datetime(1970, 1, 1, tzinfo=UTC)
+_PLAIN = frozenset({str, int, bool, type(None)})
+
+
+def said(message: str) -> PydanticCustomError:
+    """Make a fault with words of its own, where the field's rule would not say enough."""
+    return PydanticCustomError("said", "{words}", {"words": message})
+
+
+def _text_of(limit: int) -> AfterValidator:
+    def check(text: str) -> str:
+        # UnicodeEncodeError is a ValueError: text that cannot be sent is a fault like any other.
+        if not 1 <= len(text.encode()) <= limit:
+            raise ValueError
+        return text
+
+    return AfterValidator(check)
+
+
+def _http_url(url: str) -> str:
+    url.encode()
+    if not _URL.fullmatch(url):
+        raise ValueError
+    parts = urlsplit(url)
+    if not parts.hostname or parts.port == 0:
+        raise ValueError
+    return url
+
+
+def _json_object(value: dict[str, Any]) -> dict[str, Any]:
+    _only_json(value, 0)
+    return value
+
+
+def _only_json(value: object, depth: int) -> None:
+    """Refuse what JSON cannot say, or would say as something else: the worker must get what was sent."""
+    kind = type(value)
+    if kind is str:
+        _encodable(str(value))
+    elif kind in _PLAIN:
+        return
+    elif depth > DEEPEST:
+        raise said(f"is nested deeper than {DEEPEST} levels")
+    elif kind is dict:
+        for name, part in value.items():  # type: ignore[attr-defined]
+            if type(name) is not str:
+                raise said("has a name that is not text")
+            _encodable(name)
+            _only_json(part, depth + 1)
+    elif kind is list:
+        for part in value:  # type: ignore[attr-defined]
+            _only_json(part, depth + 1)
+    elif not (isinstance(value, float) and math.isfinite(value)):
+        raise said(f"holds {kind.__name__} where only JSON's values are allowed")
+
+
+def _encodable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise said("holds text that is not Unicode") from None
+    return text
+
+
+def _argument(text: str) -> str:
+    if "\0" in text:
+        raise said("cannot hold a zero character: it is an argument of a program")
+    return _encodable(text)
+
+
+def _relative_path(name: str) -> str:
+    parts = name.split("/")
+    if len(_encodable(name).encode()) > 1024 or "\0" in name or not {"", ".", ".."}.isdisjoint(parts):
+        raise said("is not a relative path without empty parts, . and ..")
+    return name
+
+
+def _file(content: object) -> dict[str, str]:
+    match content:
+        case {"text": str(text), **more} if not more:
+            return {"text": _encodable(text)}
+        case {"base64": str(text), **more} if not more:
+            try:
+                b64decode(text, validate=True)
+            except (binascii.Error, ValueError):
+                raise said("has base64 that cannot be decoded") from None
+            return {"base64": text}
+        case {"url": _}:
+            raise said("is a url, which is not supported yet")
+        case _:
+            raise said('must be {"text": …} or {"base64": …}')
+
+
+def _moment(value: object) -> object:
+    """Let a time be text, as in JSON; numbers are refused, since nobody can tell their unit."""
+    if isinstance(value, str) and "T" in value.upper():
+        return datetime.fromisoformat(value)
+    return value
+
+
+def _in_range(moment: datetime) -> datetime:
+    if not _FIRST_EXPIRY < moment < _LAST_EXPIRY:
+        raise ValueError
+    return moment
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, regex_engine="rust-regex")
+
+
+class SubmitterBody(_Strict):
+    """The user or team that a job belongs to."""
+
+    type: Literal["user", "team"]
+    id: Annotated[str, _text_of(SUBMITTER_BYTES), Field(json_schema_extra={"minLength": 1})]
+
+
+class HandlerRun(_Strict):
+    """Run a Python function that workers registered under this name, with these arguments."""
+
+    handler: Annotated[
+        str, Field(pattern=_HANDLER, json_schema_extra={"pattern": _HANDLER.replace(r"\z", "$")})
+    ]
+    args: Annotated[dict[str, Any], AfterValidator(_json_object)] = Field(default_factory=dict)
+
+
+class CommandRun(_Strict):
+    """Run a program with these arguments, files beside it, and paths to keep afterwards."""
+
+    command: Annotated[list[Annotated[str, AfterValidator(_argument)]], Field(min_length=1, max_length=4096)]
+    files: dict[
+        Annotated[str, AfterValidator(_relative_path)],
+        Annotated[
+            Any,
+            AfterValidator(_file),
+            WithJsonSchema(
+                {
+                    "oneOf": [
+                        {
+                            "type": "object",
+                            "properties": {name: {"type": "string"}},
+                            "required": [name],
+                            "additionalProperties": False,
+                        }
+                        for name in ("text", "base64")
+                    ]
+                }
+            ),
+        ],
+    ] = Field(default_factory=dict)
+    artifacts: list[Annotated[str, AfterValidator(_relative_path)]] = Field(default_factory=list)
+
+
+def _kind_of_run(run: object) -> str | None:
+    if isinstance(run, HandlerRun | CommandRun):
+        run = vars(run)
+    if not isinstance(run, Mapping):
+        return None
+    return next((f"kind={name}" for name in ("handler", "command") if name in run), None)
+
+
+class JobBody(_Strict):
+    """What a PUT says of a job."""
+
+    key: Annotated[str, _text_of(KEY_BYTES), Field(json_schema_extra={"minLength": 1})]
+    submitter: SubmitterBody
+    run: Annotated[
+        Annotated[HandlerRun, Tag("kind=handler")] | Annotated[CommandRun, Tag("kind=command")],
+        Discriminator(_kind_of_run),
+    ]
+    response_url: Annotated[str, Field(max_length=2048), AfterValidator(_http_url)] | None = None
+    delay: Annotated[float, Field(ge=0, le=MAX_DELAY_SECONDS)] | None = None
+    priority: Annotated[int, Field(ge=0, le=99)] = 5
+    immediate: bool = False
+    bulk: bool = False
+    metadata: dict[Annotated[str, AfterValidator(_encodable)], Annotated[str, AfterValidator(_encodable)]] = (
+        Field(default_factory=dict)
+    )
+    expires_at: Annotated[AwareDatetime, BeforeValidator(_moment), AfterValidator(_in_range)] | None = None
+
+    @field_validator("bulk", mode="after")
+    @classmethod
+    def _not_both(cls, bulk: bool, info: ValidationInfo) -> bool:
+        # A check of the whole body would be passed over where another field has a fault.
+        if bulk and info.data.get("immediate"):
+            raise said('cannot be true together with "immediate"')
+        return bulk
+
+
+def parse_body(value: object) -> JobBody:
+    """Check the body of a PUT; `InvalidJob` lists all its faults."""
+    try:
+        return JobBody.model_validate(value)
+    except ValidationError as error:
+        raise InvalidJob(faults_of(error)) from None

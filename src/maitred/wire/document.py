@@ -1,0 +1,251 @@
+"""What the server answers: typed documents, as HTTP.md names their fields.
+
+They serve three readers: the OpenAPI description, the client and the Python API. The server itself writes
+plain objects of the same shape, since checking its own answers would only cost time.
+"""
+
+from datetime import datetime
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+Band = Literal["front", "immediate", "scheduled", "bulk", "interactive"]
+Outcome = Literal["created", "updated", "upgraded", "next-version"]
+
+_FIRST: JsonDict = {
+    "id": "0d5DJvgZCz6Ee1Gm8hJ6sVJk",
+    "queue": "grading",
+    "key": "assignment-3/ada",
+    "submitter": {"type": "user", "id": "ada"},
+    "response_url": None,
+    "delay": 0.0,
+    "priority": 5,
+    "immediate": False,
+    "bulk": False,
+    "run": {"handler": "grade", "args": {"assignment": 3}},
+    "metadata": {"course": "cs101"},
+    "version": 1,
+    "running_versions": [],
+    "state": "pending",
+    "phase": "waiting",
+    "band": "scheduled",
+    "created_at": "2026-11-15T20:55:00.000000Z",
+    "release_at": "2026-11-15T20:55:00.000000Z",
+    "nonce": 1794776100000000,
+    "position": 1,
+    "waiting_for": {"code": "slots", "text": "all slots are busy"},
+    "attempt": 0,
+    "retry_count": 0,
+}
+
+
+class _Document(BaseModel):
+    """A newer server may say more than this client knows: that is no fault."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+
+class Who(_Document):
+    """A submitter."""
+
+    type: str
+    id: str
+
+
+class Reason(_Document):
+    """Why a waiting job waits: a stable code, and a sentence for people."""
+
+    code: str
+    text: str
+
+
+class Estimate(_Document):
+    """When a job is expected to start."""
+
+    expected: datetime | None = None
+    low: datetime | None = None
+    high: datetime | None = None
+    at_latest: datetime | None = None
+    as_of: datetime | None = None
+
+
+class Hold(_Document):
+    """One reason for which a job is held."""
+
+    kind: str
+    name: str
+    by: str
+    reason: str | None = None
+    at: datetime
+
+
+class TimelineEntry(_Document):
+    """One start of a job, and how it ended; `end` is null while it runs, `code` is null if it went well."""
+
+    stage: str
+    version: int
+    attempt: int
+    worker: str
+    start: datetime
+    end: datetime | None
+    code: str | None
+
+
+class JobDocument(_Document):
+    """A job: what was sent, where it is, and what has become of it."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True, json_schema_extra={"examples": [_FIRST]})
+
+    id: str
+    queue: str
+    outcome: Outcome | None = Field(None, description="What became of a PUT; only in the answer to one.")
+    key: str
+    submitter: Who
+    response_url: str | None = None
+    delay: float = Field(description="Seconds between arrival and release.")
+    priority: int
+    immediate: bool
+    bulk: bool
+    class_: str | None = Field(None, alias="class")
+    batch: str | None = None
+    profile_name: str | None = None
+    run: dict[str, Any] = Field(description="As sent; `files` is the list of their names.")
+    metadata: dict[str, str]
+    expires_at: datetime | None = None
+    abandon_after: float | None = None
+    version: int
+    running_versions: list[int]
+    state: str
+    phase: Literal["waiting", "running"] | None
+    stage: str | None = None
+    code: str | None = None
+    message: str | None = None
+    band: Band
+    created_at: datetime
+    release_at: datetime | None = None
+    nonce: int | None = None
+    delay_reason: str | None = None
+    position: int | None = Field(None, description="1 is first in line; null if it does not wait.")
+    estimate: Estimate | None = None
+    waiting_for: Reason | None = None
+    duration: float | None = None
+    attempt: int
+    worker: str | None = None
+    progress: Any = None
+    holds: list[Hold] = []
+    last_successful_status: str | None = None
+    retry_count: int
+    space_needed: int | None = None
+    identifiers: dict[str, str] = {}
+    ledger_id: str | None = None
+    result: Any = None
+    artifacts: list[Any] = []
+    timeline: list[TimelineEntry] = []
+
+
+class QueueDocument(_Document):
+    """A queue: its settings, what is in it, and whether it is paused."""
+
+    name: str
+    settings: dict[str, Any]
+    counts: dict[str, int] = Field(description="Jobs in each state.")
+    waiting: int
+    running: int
+    slots: int
+    free: int
+    classes: list[dict[str, Any]]
+    paused: bool
+    pause: dict[str, Any] | None = Field(None, description="Who paused it, why and when.")
+    held: dict[str, list[Any]]
+    waits: dict[str, Any] | None = None
+    now: datetime
+
+
+class RunningJob(_Document):
+    """A job that runs: since when, where, and for how long it may."""
+
+    id: str
+    key: str
+    version: int
+    attempt: int
+    submitter: Who
+    class_: str | None = Field(None, alias="class")
+    duration: float = Field(description="Seconds granted.")
+    elapsed: float = Field(description="Seconds since its start.")
+    started_at: datetime
+    worker: str
+
+
+class PlaceDocument(_Document):
+    """A place in line: it is the submitter's, not the job's."""
+
+    nonce: int
+    release_at: datetime
+
+
+class SubmitterDocument(_Document):
+    """What one submitter has in line, and how long its next job would wait for release."""
+
+    jobs: list[str]
+    places: list[PlaceDocument]
+    recent: int
+    next_delay: float
+    held: bool
+
+
+class WorkerDocument(_Document):
+    """A worker: its slots, what it serves, and when it was last seen."""
+
+    name: str
+    slots: int
+    busy: int
+    draining: bool
+    serves: list[str]
+    sandbox: list[str]
+    last_seen: datetime
+
+
+Item = TypeVar("Item", bound=BaseModel)
+
+
+class Page(_Document, Generic[Item]):
+    """Part of a list: `next` is the cursor of the part after this one, null at the end."""
+
+    items: list[Item]
+    next: str | None
+    total: int | None = Field(
+        description="How many there are in all; null where too many had to be searched."
+    )
+
+
+class FaultEntry(_Document):
+    """One thing wrong with a request."""
+
+    path: str
+    message: str
+
+
+class Problem(_Document):
+    """Why a request was refused, as RFC 9457 has it."""
+
+    model_config = ConfigDict(
+        extra="ignore",
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "urn:maitred:problem:unknown-job",
+                    "title": "There is no such job",
+                    "status": 404,
+                    "detail": "queue 'grading' has no job 'nobody'",
+                }
+            ]
+        },
+    )
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[FaultEntry] | None = None
+    limit: int | None = Field(None, description="The limit that was reached, in the refusal of a full queue.")

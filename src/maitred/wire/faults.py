@@ -1,0 +1,82 @@
+"""Faults in plain words: one entry for each thing that is wrong, with the path to it.
+
+The checks are pydantic's; the words are ours. A field's rule is said the same way whatever broke it: a
+priority of `"5"`, `5.5` and `500` all get "must be a whole number from 0 to 99".
+"""
+
+from collections.abc import Iterable, Mapping
+
+from pydantic_core import ErrorDetails, ValidationError
+
+from maitred.errors import Fault
+
+# A body of a megabyte can be wrong in a hundred thousand places; nobody reads past the first hundred.
+MOST_FAULTS = 100
+
+RULES: Mapping[str, str] = {
+    "": "must be an object",
+    "key": "must be text of 1 to 512 bytes in UTF-8",
+    "submitter": 'must be an object with "type" and "id"',
+    "submitter.type": 'must be "user" or "team"',
+    "submitter.id": "must be text of 1 to 256 bytes in UTF-8",
+    "response_url": "must be an http or https address of at most 2048 characters",
+    "delay": "must be a number of seconds from 0 to 2592000",
+    "priority": "must be a whole number from 0 to 99",
+    "immediate": "must be true or false",
+    "bulk": "must be true or false",
+    "run": 'must be an object with "handler" or "command"',
+    "run.handler": "must be a name of at most 128 letters, digits, _, ., : and -, with a letter or _ first",
+    "run.args": "must be an object",
+    "run.command": "must be a list of 1 to 4096 texts, the program first",
+    "run.files": "must be an object of files by name",
+    "run.artifacts": "must be a list of relative paths",
+    "metadata": "must be an object of texts",
+    "expires_at": "must be a time with its zone, such as 2026-11-15T20:55:00Z, from 1970 to 2199",
+    "nonce": "must be the whole number that a document gave as its nonce",
+    "reason": "must be text of at most 1000 characters",
+}
+
+NOT_YET: Mapping[str, str] = {
+    "class": "cannot be asked for: this queue has no classes",
+    "duration": "cannot be asked for: this queue has no classes",
+    "batch": "is not supported yet",
+    "profile_name": "is not supported yet",
+    "abandon_after": "is not supported yet",
+    "run.script": "is not supported yet",
+}
+
+
+def faults_of(error: ValidationError) -> list[Fault]:
+    """Give the faults that pydantic found, in its order, each path once."""
+    found: dict[str, str] = {}
+    for detail in error.errors(include_url=False, include_input=False):
+        path = dotted(detail["loc"])
+        found.setdefault(path, _sentence(path, detail))
+        if len(found) == MOST_FAULTS:
+            break
+    return [Fault(path, message) for path, message in found.items()]
+
+
+def dotted(loc: Iterable[int | str]) -> str:
+    """Write a path with dots. What pydantic adds to it, the kind of `run` and `[key]`, is not in the body."""
+    parts = [str(part) for part in loc]
+    if len(parts) > 1 and parts[0] == "run" and parts[1] in ("kind=handler", "kind=command"):
+        del parts[1]
+    if parts and parts[-1] == "[key]":
+        parts.pop()
+    return ".".join(parts).encode(errors="backslashreplace").decode()
+
+
+def _sentence(path: str, detail: ErrorDetails) -> str:
+    match detail["type"]:
+        case "missing":
+            return "is required"
+        case "extra_forbidden":
+            return NOT_YET.get(path, "is not a field that exists here")
+        case "said":
+            return detail["msg"]
+        case "string_type" if path not in RULES:
+            return "must be text"
+    while path not in RULES:
+        path = path.rpartition(".")[0]
+    return RULES[path]

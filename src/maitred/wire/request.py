@@ -1,0 +1,48 @@
+"""The small bodies: of a move in line, a cancel and a pause. All of their fields are optional."""
+
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from maitred.errors import InvalidJob
+from maitred.wire.faults import faults_of
+
+_LARGEST_EXACT = (1 << 53) - 1
+
+
+def _encodable(text: str) -> str:
+    text.encode()
+    return text
+
+
+class _Optional(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class MoveBody(_Optional):
+    """Which place the caller saw; the move is refused if it is no longer that job's."""
+
+    nonce: Annotated[int, Field(ge=0, le=_LARGEST_EXACT)] | None = None
+
+
+class _Reasoned(_Optional):
+    reason: Annotated[str, Field(max_length=1000), AfterValidator(_encodable)] = ""
+
+
+class CancelBody(_Reasoned):
+    """Why a job is cancelled."""
+
+
+class PauseBody(_Reasoned):
+    """Why a queue is paused or resumed."""
+
+
+Request = TypeVar("Request", MoveBody, CancelBody, PauseBody)
+
+
+def parse_request(model: type[Request], value: object) -> Request:
+    """Check a small body; `InvalidJob` lists all its faults."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise InvalidJob(faults_of(error)) from None
