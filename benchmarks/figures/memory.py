@@ -22,7 +22,7 @@ class Memory(Figure):
 
     def measure(self, system: System, stands: Stands, scale: Scale) -> Reading:
         way = "bulk" if system.bulk else "single"
-        with stands.open() as stand:
+        with system.at(stands) as stand:
             used = []
             producer = stand.start(system.producer(stand))
             for jobs in (_FEW, scale.memory_jobs):

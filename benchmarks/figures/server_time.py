@@ -80,7 +80,7 @@ def key(verb: str, waiting: int, per_call: int) -> str:
 
 
 def _filled(stack: contextlib.ExitStack, system: System, stands: Stands, scale: Scale, length: int) -> _Line:
-    stand = stack.enter_context(stands.open())
+    stand = stack.enter_context(system.at(stands))
     probe = stand.start(system.probe(stand))
     fill = {"do": "fill", "jobs": length, "payload": scale.memory_payload, "submitters": scale.submitters}
     probe.ask(fill, _SECONDS)

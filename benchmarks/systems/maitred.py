@@ -1,10 +1,13 @@
 """Maitred itself: one worker process with 128 slots, what `maitred work --slots 128` runs."""
 
+import asyncio
 import importlib.metadata
 
 from benchmarks.program import Command
 from benchmarks.stand import Stand
 from benchmarks.systems.system import System, python_program
+from maitred.core.settings import Settings
+from maitred.store.connect import connect
 
 
 class Maitred(System):
@@ -19,6 +22,9 @@ class Maitred(System):
         except importlib.metadata.PackageNotFoundError:
             return "from source"
 
+    def set_up(self, stand: Stand) -> None:
+        asyncio.run(_configure(stand.store.url))
+
     def producer(self, stand: Stand) -> Command:
         return python_program("maitred", "producer", stand)
 
@@ -27,3 +33,10 @@ class Maitred(System):
 
     def probe(self, stand: Stand) -> Command:
         return python_program("maitred", "probe", stand)
+
+
+async def _configure(url: str) -> None:
+    """Make the queue with default settings, as `maitred serve` does at its start."""
+    stores = connect(url)
+    await stores.queue("bench").configure(Settings())
+    await stores.close()

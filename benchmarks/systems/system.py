@@ -4,12 +4,14 @@ The programs do the rest; they all speak the same lines (`benchmarks/program.py`
 needs to know which system it has before it.
 """
 
+import contextlib
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.program import Command
-from benchmarks.stand import Stand
+from benchmarks.stand import Stand, Stands
 
 
 class System(ABC):
@@ -29,6 +31,17 @@ class System(ABC):
     @abstractmethod
     def version(self) -> str:
         """Give the version that is measured; call it after `prepare`."""
+
+    @contextlib.contextmanager
+    def at(self, stands: Stands) -> Iterator[Stand]:
+        """Open a stand of this system's own."""
+        with stands.open() as stand:
+            self.set_up(stand)
+            yield stand
+
+    def set_up(self, stand: Stand) -> None:
+        """Do to a fresh store what an operator does once."""
+        del stand
 
     @abstractmethod
     def producer(self, stand: Stand) -> Command:
