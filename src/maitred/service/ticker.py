@@ -8,7 +8,6 @@ import asyncio
 
 import structlog
 
-from maitred.core.settings import SECOND
 from maitred.errors import MaitredError, StoreError
 from maitred.store.port import Stores
 
@@ -48,10 +47,7 @@ class Ticker:
     async def _tick(self, queue: str) -> float:
         store = self._stores.queue(queue)
         try:
-            moment = await store.tick()
-            if moment is None:
-                return LONGEST
-            return min(LONGEST, max(SHORTEST, (moment - await store.now()) / SECOND))
+            return max(SHORTEST, (await store.tick()).wait(LONGEST))
         except StoreError:
             raise
         except MaitredError as error:
