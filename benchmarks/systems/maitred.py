@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.metadata
+import sys
 
 from benchmarks.program import Command
 from benchmarks.stand import Stand
@@ -29,7 +30,13 @@ class Maitred(System):
         return python_program("maitred", "producer", stand)
 
     def worker(self, stand: Stand) -> Command:
-        return python_program("maitred", "worker", stand)
+        options = ["--store", stand.store.url, "--app", "benchmarks.programs.maitred_app", "--slots", "128"]
+        return Command(
+            name="maitred-worker",
+            # The command as a program types it, whether or not its script is installed.
+            argv=[sys.executable, "-c", "from maitred.cli import main; main()", "work", *options],
+            environment={"BENCH_STORE": str(stand.store.socket), "BENCH_ROLE": "worker"},
+        )
 
     def probe(self, stand: Stand) -> Command:
         return python_program("maitred", "probe", stand)
