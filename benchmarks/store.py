@@ -1,8 +1,11 @@
 """What the harness asks of the store's server: who it is, and what it counts about itself.
 
-These are single INFO and CLIENT LIST calls before and after a measurement, never during one.
+These are single INFO calls before and after a measurement, and a watch over an idle server; never during a
+busy one.
 """
 
+import contextlib
+import socket
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,14 +54,23 @@ class Store:
         found = [facts[name] for name in _SCRIPT_CALLS if name in facts]
         return ScriptTime(sum(int(each["calls"]) for each in found), sum(int(each["usec"]) for each in found))
 
-    def commands_received(self) -> int:
-        """Count the commands that the clients of now have sent, the harness's own left out.
+    def commands_received(self, seconds: float) -> int:
+        """Count the commands that clients send in some seconds.
 
-        The server's total counts those that scripts call too, so the clients' own counters are added up.
+        The server's own totals count what scripts call too, and a client's counter goes with its connection,
+        so it is watched. Watching costs the server work per command: only for times with few of them.
         """
-        own = self.client.client_id()
-        clients = self.client.client_list()
-        return sum(int(each["tot-cmds"]) for each in clients if int(each["id"]) != own)
+        with socket.socket(socket.AF_UNIX) as watch:
+            watch.connect(str(self.socket))
+            watch.sendall(b"MONITOR\r\n")
+            time.sleep(seconds)
+            watch.settimeout(_REST_PAUSE)
+            seen = b""
+            with contextlib.suppress(TimeoutError):
+                while piece := watch.recv(65536):
+                    seen += piece
+        # The first line agrees to the watch; what a script calls is marked as coming from it.
+        return sum(b" lua] " not in line for line in seen.splitlines()[1:])
 
     def wait_until_flushed(self, within: float) -> None:
         """Wait until what was written has reached the disk: flushing a lot of it slows what comes next."""

@@ -28,11 +28,9 @@ class Idle(Figure):
         with system.at(stands) as stand:
             worker = stand.start(system.worker(stand))
             time.sleep(_SETTLE)
-            start = time.monotonic()
-            commands, cpu = stand.store.commands_received(), _cpu_seconds(worker.pid)
-            time.sleep(scale.idle_seconds)
-            commands, cpu = stand.store.commands_received() - commands, _cpu_seconds(worker.pid) - cpu
-            seconds = time.monotonic() - start
+            start, cpu = time.monotonic(), _cpu_seconds(worker.pid)
+            commands = stand.store.commands_received(scale.idle_seconds)
+            cpu, seconds = _cpu_seconds(worker.pid) - cpu, time.monotonic() - start
         return {"commands_per_s": commands / seconds, "cpu_percent": 100 * cpu / seconds}
 
     def words(self, reading: Reading) -> str:
