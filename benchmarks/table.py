@@ -8,7 +8,7 @@ from benchmarks.results import Results
 from benchmarks.targets import SUBJECT, Target
 from benchmarks.words import rounded, spaced
 
-_WIDTH = 132
+_WIDTH = 150
 _COLOURS = {"reached": "green", "short": "red", "not measured": "dim"}
 
 
@@ -29,7 +29,7 @@ def show(results: Results, targets: list[Target]) -> None:
 def _systems(results: Results) -> Table:
     table = Table(
         title=f"no-op jobs, one worker process, {results.server}, {results.allocator}, append-only file "
-        f"everysec; medians of {results.rounds} rounds"
+        f"everysec; medians of {results.rounds} rounds (idle and bytes: one reading)"
     )
     table.add_column("system")
     for heading in (
