@@ -96,9 +96,7 @@ class Queue:
         }
         return JobDocument.model_validate(await self.desk.put(self.name, body))
 
-    async def put_many(
-        self, jobs: Sequence[JobBody | Mapping[str, Any]]
-    ) -> list[Accepted | MaitredError]:
+    async def put_many(self, jobs: Sequence[JobBody | Mapping[str, Any]]) -> list[Accepted | MaitredError]:
         """Create or update many jobs, as fast as the store can.
 
         Each is a body as HTTP has it. The answers are in order: what was accepted, or the error that `put`
