@@ -17,6 +17,7 @@ from maitred.core.job import (
     Lane,
     Lease,
     Message,
+    Moment,
     Order,
     Outcome,
     Phase,
@@ -246,7 +247,7 @@ class House:
         self._catch_up(now)
         me = self.floor.workers.get(worker)
         if me is None:
-            return Shift(list(held), [], None, known=False)
+            return Shift(list(held), [], self.moment(), known=False)
         me.lease_end = self.now + self.settings.lease
         lost, named = [], set()
         for lease in held:
@@ -279,11 +280,11 @@ class House:
 
     # ---------------------------------------------------------------- time
 
-    def tick(self, now: int, dice: bytes) -> int | None:
+    def tick(self, now: int, dice: bytes) -> Moment:
         """Do what the clock asks for; answer the next moment that matters."""
         with self._verb(now, dice):
             swept = self._sweep(SWEPT_PER_TICK)
-        return self.now if swept == SWEPT_PER_TICK else self.next_at()
+        return Moment(self.now, self.now) if swept == SWEPT_PER_TICK else self.moment()
 
     def sweep(self, now: int, limit: int, dice: bytes) -> int:
         """Forget jobs that ended longer ago than the retention, at most `limit`, oldest first."""
@@ -308,6 +309,10 @@ class House:
                 if older and newer.previous == record:
                     newer.previous = job.previous
         return len(old)
+
+    def moment(self) -> Moment:
+        """Give the time and the next moment that matters."""
+        return Moment(self.now, self.next_at())
 
     def next_at(self) -> int | None:
         """Give the earliest moment after now at which something falls due, expires or is lost."""
@@ -417,7 +422,7 @@ class House:
 
     def _shift(self, lost: list[Lease], worker: str, dice: bytes) -> Shift:
         known = worker in self.floor.workers
-        return Shift(lost, self._cycle(dice, worker), self.next_at(), known=known)
+        return Shift(lost, self._cycle(dice, worker), self.moment(), known=known)
 
     def _held(self, worker: str, lease: Lease) -> Hold | None:
         me = self.floor.workers.get(worker)

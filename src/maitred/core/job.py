@@ -220,6 +220,19 @@ class Finish:
     result: bytes = b""
 
 
+class Moment(NamedTuple):
+    """The store's time, and the next moment at which something falls due, expires or is lost."""
+
+    now: int
+    next_at: int | None
+
+    def wait(self, longest: float) -> float:
+        """Give the seconds until that moment, at most `longest`."""
+        if self.next_at is None:
+            return longest
+        return min(longest, max(0, self.next_at - self.now) / 1_000_000)
+
+
 class Shift(NamedTuple):
     """What a worker's verb answers: which of its leases were lost, what it starts next, when to tick.
 
@@ -228,7 +241,7 @@ class Shift(NamedTuple):
 
     lost: list[Lease]
     starts: list[Start]
-    next_at: int | None
+    moment: Moment
     known: bool = True
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from maitred.core.house import House
-from maitred.core.job import Finish, Job, Lease, Message, Order, Phase, Put, Refusal, Shift, Submitter, View
+from maitred.core.job import Finish, Job, Lease, Message, Moment, Order, Phase, Put, Refusal, Shift, Submitter, View
 from maitred.core.settings import Settings
 from maitred.core.snapshot import Snapshot, state_counts, take_snapshot
 from maitred.errors import UnknownJob, UnknownQueue
@@ -124,7 +124,7 @@ class MemoryStore:
                 return []
         return self._house.inboxes.pop(worker, [])
 
-    async def tick(self) -> int | None:
+    async def tick(self) -> Moment:
         """Do what the clock asks for."""
         moment = self._house.tick(self._clock(), self._dice())
         self._ring()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from maitred.core.job import Finish, Lease, Message, Order, Place, Put, Refusal, Shift, Submitter, View
+from maitred.core.job import Finish, Lease, Message, Moment, Order, Place, Put, Refusal, Shift, Submitter, View
 from maitred.core.settings import Settings
 from maitred.core.snapshot import Snapshot
 
@@ -117,7 +117,7 @@ class Store(Protocol):
     async def park(self, worker: str, timeout: float) -> list[Message]:
         """Wait for messages in the worker's inbox, at most `timeout` seconds."""
 
-    async def tick(self) -> int | None:
+    async def tick(self) -> Moment:
         """Do what the clock asks for; answer the next moment that matters."""
 
     async def sweep(self, limit: int) -> int:

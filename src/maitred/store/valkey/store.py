@@ -11,7 +11,7 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from maitred.core.job import Finish, Lease, Message, Order, Put, Refusal, Shift, Submitter, View
+from maitred.core.job import Finish, Lease, Message, Moment, Order, Put, Refusal, Shift, Submitter, View
 from maitred.core.settings import Settings
 from maitred.core.snapshot import Snapshot
 from maitred.errors import (
@@ -127,9 +127,9 @@ class ValkeyStore:
         messages = await self._calls.pop_all(keys.inbox(self.queue, worker), timeout)
         return [decode_message(message) for message in messages]
 
-    async def tick(self) -> int | None:
+    async def tick(self) -> Moment:
         """Do what the clock asks for."""
-        return _moment((await self._call("tick"))[0])
+        return _moment(*await self._call("tick"))
 
     async def sweep(self, limit: int) -> int:
         """Forget old jobs."""
@@ -201,12 +201,12 @@ class ValkeyStore:
         return await self._calls.function(verb, self.queue, self._floor, now, self._dice(), *args)
 
     async def _shift(self, verb: str, leases: Sequence[Lease], worker: str, *args: Any) -> Shift:
-        known, moment, lost, starts = await self._call(verb, worker, *args)
+        known, next_at, lost, starts, now = await self._call(verb, worker, *args)
         by_record = {record_key(lease.record): lease for lease in leases}
         return Shift(
             [by_record[record] for record in lost],
             [decode_start(start) for start in starts],
-            _moment(moment),
+            _moment(next_at, now),
             known=bool(known),
         )
 
@@ -221,8 +221,8 @@ class ValkeyStore:
             raise _REFUSALS[answer]
 
 
-def _moment(value: int) -> int | None:
-    return None if value < 0 else value
+def _moment(next_at: int, now: int) -> Moment:
+    return Moment(now, None if next_at < 0 else next_at)
 
 
 def _read_settings(written: bytes) -> Settings:

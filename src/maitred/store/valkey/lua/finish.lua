@@ -1,6 +1,6 @@
 -- finish: ends the jobs that the worker still holds and gives it the next ones, in one round trip.
 -- args: now, dice, worker, then five for each job: record, token, code, message, result
--- answers: {known, next_at, {lost records}, {starts}}
+-- answers: {known, next_at, {lost records}, {starts}, now}
 -- flags: allow-oom
 verb.finish = function(keys, args)
   local q, fault = open(keys, args)

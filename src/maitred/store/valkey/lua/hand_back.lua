@@ -1,6 +1,6 @@
 -- hand_back: puts jobs back at the front in the order in which they had started, with no attempt spent.
 -- args: now, dice, worker, then two for each job: record, token
--- answers: {known, next_at, {lost records}, {starts}}
+-- answers: {known, next_at, {lost records}, {starts}, now}
 -- flags: allow-oom
 verb.hand_back = function(keys, args)
   local q, fault = open(keys, args)

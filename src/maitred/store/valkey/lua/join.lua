@@ -1,6 +1,6 @@
 -- join: lets a worker in with its slots and what it serves, and gives it work.
 -- args: now, dice, worker, slots, needs it serves (sorted, each its own argument)
--- answers: {known, next_at, {lost records}, {starts}}
+-- answers: {known, next_at, {lost records}, {starts}, now}
 -- flags: allow-oom
 local function crew_of(q, needs)
   local text = table.concat(needs, '\n')

@@ -1,6 +1,6 @@
 -- leave: takes the worker's free slots off the floor; it is gone when it holds nothing more.
 -- args: now, dice, worker
--- answers: {known, next_at, {lost records}, {starts}}
+-- answers: {known, next_at, {lost records}, {starts}, now}
 -- flags: allow-oom
 verb.leave = function(keys, args)
   local q, fault = open(keys, args)

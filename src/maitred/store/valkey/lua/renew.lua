@@ -1,7 +1,7 @@
 -- renew: extends the worker's lease; confirms what it holds, tells what it lost and what it missed. A stopped
 -- job that the worker does not know of gives its slot back at once.
 -- args: now, dice, worker, then two for each job that it holds: record, token
--- answers: {known, next_at, {lost records}, {starts, missed ones first}}
+-- answers: {known, next_at, {lost records}, {starts, missed ones first}, now}
 -- flags: allow-oom
 local function missed_by(q, w, named)
   local leases, gone, records, starts = all_leases(w), {}, {}, {}

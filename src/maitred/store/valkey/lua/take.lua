@@ -1,6 +1,6 @@
 -- take: gives the worker what it has room for.
 -- args: now, dice, worker
--- answers: {known, next_at, {lost records}, {starts}}
+-- answers: {known, next_at, {lost records}, {starts}, now}
 -- flags: allow-oom
 verb.take = function(keys, args)
   local q, fault = open(keys, args)

@@ -1,6 +1,6 @@
 -- tick: does what the clock asks for: due places, lost workers, expired and old jobs.
 -- args: now, dice
--- answers: {next_at}
+-- answers: {next_at, now}
 -- flags: allow-oom
 verb.tick = function(keys, args)
   local q, fault = open(keys, args)
@@ -8,5 +8,5 @@ verb.tick = function(keys, args)
   catch_up(q)
   local swept = sweep(q, SWEPT_PER_TICK)
   local _, moment = finish_verb(q)
-  return { swept == SWEPT_PER_TICK and q.now or moment }
+  return { swept == SWEPT_PER_TICK and q.now or moment, q.now }
 end

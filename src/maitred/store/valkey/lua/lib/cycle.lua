@@ -235,5 +235,5 @@ end
 local function shift(q, w, lost)
   local name = w and not w.gone and w.name
   local mine, moment = finish_verb(q, name)
-  return { name and 1 or 0, moment, lost, mine }
+  return { name and 1 or 0, moment, lost, mine, q.now }
 end
