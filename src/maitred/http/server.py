@@ -4,6 +4,7 @@ There are no keys yet, so a server that others could reach would obey anybody; i
 but on loopback.
 """
 
+import asyncio
 import contextlib
 import ipaddress
 import socket
@@ -53,9 +54,13 @@ def address(taken: socket.socket) -> str:
 
 
 class Server(uvicorn.Server):
-    """A server whose owner decides when it ends: it takes no signals for itself."""
+    """A server whose owner decides when it ends: it takes no signals for itself.
+
+    `up` is set once it can be asked.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
+        self.up = asyncio.Event()
         super().__init__(
             uvicorn.Config(
                 app,
@@ -67,6 +72,11 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=5,
             )
         )
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve."""
+        await super().startup(sockets)
+        self.up.set()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

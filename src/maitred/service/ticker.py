@@ -8,7 +8,6 @@ import asyncio
 
 import structlog
 
-from maitred.core.settings import SECOND
 from maitred.errors import MaitredError, StoreError
 from maitred.store.port import Stores
 
@@ -46,12 +45,9 @@ class Ticker:
         return min(waits, default=LONGEST)
 
     async def _tick(self, queue: str) -> float:
-        store = self._stores.queue(queue)
         try:
-            moment = await store.tick()
-            if moment is None:
-                return LONGEST
-            return min(LONGEST, max(SHORTEST, (moment - await store.now()) / SECOND))
+            moment = await self._stores.queue(queue).tick()
+            return max(SHORTEST, moment.wait(LONGEST))
         except StoreError:
             raise
         except MaitredError as error:
