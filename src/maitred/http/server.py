@@ -25,8 +25,8 @@ def take_port(host: str, port: int) -> socket.socket:
     """
     if not _is_loopback(host):
         raise ConfigError(
-            f"Maitred listens on loopback only while there are no keys, and {host} is not; "
-            "use --host 127.0.0.1 and a proxy that asks who calls."
+            f"{host} is not a loopback address, and without keys, which do not exist yet, "
+            "Maitred listens on loopback only; use --host 127.0.0.1."
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     taken = socket.socket(family, socket.SOCK_STREAM)
