@@ -11,8 +11,8 @@ from redis.asyncio import Redis
 from maitred.core.settings import Settings
 from maitred.store.memory import MemoryStores
 from maitred.store.port import Store, Stores
-from maitred.store.valkey.embedded import Embedded
 from maitred.store.valkey.binary import bundled_server
+from maitred.store.valkey.embedded import Embedded
 from maitred.store.valkey.store import ValkeyStores
 
 SERVERS = ("valkey", "redis")

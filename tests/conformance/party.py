@@ -7,7 +7,12 @@ from maitred.core.settings import SECOND
 from maitred.store.port import Store
 from tests.conftest import Clock
 
-U1, U2, T7, U7 = Submitter("user", "1"), Submitter("user", "2"), Submitter("team", "7"), Submitter("user", "7")
+U1, U2, T7, U7 = (
+    Submitter("user", "1"),
+    Submitter("user", "2"),
+    Submitter("team", "7"),
+    Submitter("user", "7"),
+)
 NEED = "handler:grade"
 
 
@@ -56,7 +61,8 @@ class Party:
     async def due_in(self, id: str) -> float:
         """Give the seconds after the start of the test at which the job's place is due."""
         [view] = await self.store.read([id])
-        assert view and view.release is not None
+        assert view
+        assert view.release is not None
         return (view.release - 1_000_000_000) / SECOND
 
     async def state(self, id: str) -> tuple[str, str]:

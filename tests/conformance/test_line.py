@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from maitred.core.invariants import violations
-from maitred.core.job import Band, Finish, Lease, Order, Start, Submitter
+from maitred.core.job import Band, Finish, Lease, Order, Start, Stop, Submitter
 from maitred.core.reason import delay_reason, waiting_for
 from maitred.core.settings import MINUTE, SECOND, Settings
 from maitred.errors import NotMovable, OtherNonce, SettingsForbidden, UnknownJob
@@ -66,7 +66,8 @@ async def test_l6_a_put_of_a_waiting_key_replaces_its_body_and_nothing_else(part
     assert await party.line() == ["A", "B"]
     assert len((await party.store.submitter(U1)).places) == 1
     start = await party.pop()
-    assert start and (start.id, start.body) == ("A", b"new")
+    assert start
+    assert (start.id, start.body) == ("A", b"new")
 
 
 async def test_l7_a_put_of_a_waiting_key_does_not_change_its_due_time(party: Party) -> None:
@@ -83,7 +84,8 @@ async def test_l8_an_immediate_put_lifts_a_scheduled_job(party: Party) -> None:
     view = await party.store.submitter(U1)
     assert (view.jobs, view.places) == (["A"], [])
     start = await party.pop()
-    assert start and (start.id, start.body) == ("A", b"new")
+    assert start
+    assert (start.id, start.body) == ("A", b"new")
     assert await party.pops() == ["B"]
 
 
@@ -139,7 +141,9 @@ async def test_l14_delay_sends_a_job_to_the_bottom_of_its_stack_with_its_nonce(p
     [before] = await party.store.read(["B"])
     await party.store.delay("B")
     [after] = await party.store.read(["B"])
-    assert before and after and before.nonce == after.nonce
+    assert before
+    assert after
+    assert before.nonce == after.nonce
     party.clock.at(60)
     assert await party.pops() == ["A", "B"]
 
@@ -156,7 +160,8 @@ async def test_l15_an_immediate_job_cannot_be_moved(party: Party, move: str) -> 
 async def test_a_move_with_another_nonce_is_refused(party: Party) -> None:
     await party.submit("A")
     [view] = await party.store.read(["A"])
-    assert view and view.nonce
+    assert view
+    assert view.nonce
     with pytest.raises(OtherNonce):
         await party.store.release("A", view.nonce + 1)
     await party.store.release("A", view.nonce)
@@ -174,7 +179,12 @@ async def test_l16_deleting_takes_one_place_and_one_nonce_each(party: Party) -> 
 
 
 async def test_l17_an_unknown_id_is_unknown_to_every_verb(party: Party) -> None:
-    for verb in (party.store.release("?"), party.store.delay("?"), party.store.remove("?"), party.store.cancel("?", "")):
+    for verb in (
+        party.store.release("?"),
+        party.store.delay("?"),
+        party.store.remove("?"),
+        party.store.cancel("?", ""),
+    ):
         with pytest.raises(UnknownJob):
             await verb
     assert await party.store.read(["?"]) == [None]
@@ -189,7 +199,8 @@ async def test_l18_a_job_handed_back_is_next_with_no_attempt_spent(party: Party)
     await party.store.leave("w")
     await party.store.hand_back("w", [shift.starts[0].lease])
     [view] = await party.store.read(["A"])
-    assert view and created
+    assert view
+    assert created
     assert (view.position, view.job.band, view.job.attempt) == (1, Band.FRONT, 0)
     assert view.job.created_at == created.job.created_at
     assert [run.code for run in view.job.timeline] == ["handed-back"]
@@ -204,7 +215,9 @@ async def test_l18_several_handed_back_keep_the_order_in_which_they_had_started(
     assert await party.pops() == ["j1", "j2", "j3", "j4", "j5"]
 
 
-async def test_l19_a_killed_workers_job_comes_back_to_the_front_until_its_attempts_are_spent(party: Party) -> None:
+async def test_l19_a_killed_workers_job_comes_back_to_the_front_until_its_attempts_are_spent(
+    party: Party,
+) -> None:
     await party.store.configure(Settings())
     await party.submit("B", U2, delay=0)
     await party.submit("A", delay=0)
@@ -216,7 +229,8 @@ async def test_l19_a_killed_workers_job_comes_back_to_the_front_until_its_attemp
         party.clock.now += 15 * SECOND - 1
         await party.store.tick()
         [view] = await party.store.read(["B"])
-        assert view and view.job.phase == "running"
+        assert view
+        assert view.job.phase == "running"
         party.clock.now += 1
         await party.store.tick()
     assert await party.state("B") == ("failed", "attempts")
@@ -227,7 +241,9 @@ async def test_l19_a_killed_workers_job_comes_back_to_the_front_until_its_attemp
     assert (await party.store.status()).workers == []
 
 
-async def test_a_lease_that_was_never_confirmed_returns_without_an_attempt_but_not_for_ever(party: Party) -> None:
+async def test_a_lease_that_was_never_confirmed_returns_without_an_attempt_but_not_for_ever(
+    party: Party,
+) -> None:
     await party.store.configure(Settings())
     await party.submit("A")
     seen = []
@@ -241,7 +257,9 @@ async def test_a_lease_that_was_never_confirmed_returns_without_an_attempt_but_n
 
 async def test_l20_eight_takers_get_each_of_500_jobs_exactly_once(store: Store) -> None:
     for first in range(0, 500, 100):
-        await store.put([Order(f"j{n}", Submitter("user", str(n % 7)), NEED, b"") for n in range(first, first + 100)])
+        await store.put(
+            [Order(f"j{n}", Submitter("user", str(n % 7)), NEED, b"") for n in range(first, first + 100)]
+        )
 
     async def taker(name: str) -> list[str]:
         starts: list[Start] = (await store.join(name, 3, [NEED])).starts
@@ -316,10 +334,12 @@ async def test_a_put_of_a_running_key_queues_the_next_version(party: Party) -> N
     assert view
     assert (view.job.version, view.running_versions, view.job.created_at) == (2, (1,), 1_000_000_000)
     second = await party.pop()
-    assert second and second.body == b"three"
+    assert second
+    assert second.body == b"three"
     await party.finish(second, "w1")
     [old] = await party.store.read(["A"], 1)
-    assert old and old.job.phase == "running"
+    assert old
+    assert old.job.phase == "running"
     assert await party.state("A") == ("completed", "")
 
 
@@ -330,7 +350,8 @@ async def test_an_older_version_that_would_wait_again_is_superseded(party: Party
     await party.store.leave("w")
     await party.store.hand_back("w", [shift.starts[0].lease])
     [old] = await party.store.read(["A"], 1)
-    assert old and (old.job.phase, old.job.code) == ("ended", "superseded")
+    assert old
+    assert (old.job.phase, old.job.code) == ("ended", "superseded")
     assert await party.line() == ["A"]
 
 
@@ -342,7 +363,8 @@ async def test_a_put_of_an_ended_key_starts_afresh(party: Party) -> None:
     party.clock.at(9)
     assert await party.submit("A") == "created"
     [view] = await party.store.read(["A"])
-    assert view and (view.job.created_at, view.job.attempt, view.job.phase) == (party.clock.now, 0, "waiting")
+    assert view
+    assert (view.job.created_at, view.job.attempt, view.job.phase) == (party.clock.now, 0, "waiting")
 
 
 async def test_another_submitters_unended_key_is_refused(party: Party) -> None:
@@ -359,7 +381,8 @@ async def test_a_new_priority_moves_a_job_to_a_place_of_its_own(party: Party) ->
     view = await party.store.submitter(U1)
     assert len(view.places) == 1
     [a] = await party.store.read(["A"])
-    assert a and (a.nonce, a.release) == (None, party.clock.now + 7 * SECOND)
+    assert a
+    assert (a.nonce, a.release) == (None, party.clock.now + 7 * SECOND)
     assert await party.due_in("B") == 5
 
 
@@ -407,14 +430,17 @@ async def test_a_full_queue_refuses_and_changes_nothing(party: Party) -> None:
     assert await party.store.snapshot() == before
 
 
-async def test_a_handler_that_nobody_ever_announced_is_refused_once_a_worker_has_been_there(party: Party) -> None:
+async def test_a_handler_that_nobody_ever_announced_is_refused_once_a_worker_has_been_there(
+    party: Party,
+) -> None:
     assert await party.submit("A", need="handler:x") == "created"
     await party.store.join("w", 1, [NEED])
     assert await party.submit("B", need="handler:x") == "unknown-handler"
     assert await party.submit("C", need="command") == "created"
     [a] = await party.store.read(["A"])
     reason = waiting_for(a) if a else None
-    assert reason and reason.code == "no-worker"
+    assert reason
+    assert reason.code == "no-worker"
 
 
 async def test_a_paused_queue_accepts_and_starts_nothing(party: Party) -> None:
@@ -423,10 +449,12 @@ async def test_a_paused_queue_accepts_and_starts_nothing(party: Party) -> None:
     shift = await party.store.join("w", 1, [NEED])
     assert shift.starts == []
     status = await party.store.status()
-    assert status.paused and (status.paused["by"], status.paused["reason"]) == ("ann", "maintenance")
+    assert status.paused
+    assert (status.paused["by"], status.paused["reason"]) == ("ann", "maintenance")
     await party.store.resume()
     [message] = await party.store.park("w", 1)
-    assert isinstance(message, Start) and message.id == "A"
+    assert isinstance(message, Start)
+    assert message.id == "A"
 
 
 async def test_cancelling_a_running_job_stops_it_and_refuses_its_late_result(party: Party) -> None:
@@ -434,7 +462,9 @@ async def test_cancelling_a_running_job_stops_it_and_refuses_its_late_result(par
     [start] = (await party.store.join("w", 1, [NEED])).starts
     await party.store.cancel("A", "cancelled by ann: wrong file")
     [stop] = await party.store.park("w", 1)
-    assert stop.lease == start.lease and stop.code == "cancelled"  # type: ignore[union-attr]
+    assert isinstance(stop, Stop)
+    assert stop.lease == start.lease
+    assert stop.code == "cancelled"
     assert (await party.store.status()).free == 0
     shift = await party.store.finish("w", [Finish(start.lease, result=b"1")])
     assert shift.lost == [start.lease]

@@ -9,7 +9,13 @@ from uuid import uuid4
 import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from maitred.core.floor import Hold
 from maitred.core.invariants import violations
@@ -18,10 +24,16 @@ from maitred.core.settings import SECOND, Settings
 from maitred.errors import MaitredError
 from maitred.store.memory import MemoryStore
 from maitred.store.port import Store
+from maitred.store.valkey.store import ValkeyStore
 from tests.conftest import SERVERS, Servers, connect
 
 IDS = ["a", "b", "c", "d", "e/..%2F", "f\x00.{}'é", "g" * 300, "user.1", "1"]
-PEOPLE = [Submitter("user", "1"), Submitter("team", "1"), Submitter("user", "1.2/x"), Submitter("user", "é\x00\n")]
+PEOPLE = [
+    Submitter("user", "1"),
+    Submitter("team", "1"),
+    Submitter("user", "1.2/x"),
+    Submitter("user", "é\x00\n"),
+]
 NEEDS = ["handler:a", "handler:a.user", "command"]
 WORKERS = ["w1", "w2", "W3", "é4"]
 
@@ -41,7 +53,9 @@ orders = st.builds(
     policy_floor=st.booleans(),
     expires_at=st.sampled_from([0, 0, 0, 1_005 * SECOND, 1_100 * SECOND]),
 )
-steps = st.sampled_from([0, 1, SECOND, 2 * SECOND, 10 * SECOND, 16 * SECOND, 61 * SECOND, -5 * SECOND, 1_000 * SECOND])
+steps = st.sampled_from(
+    [0, 1, SECOND, 2 * SECOND, 10 * SECOND, 16 * SECOND, 61 * SECOND, -5 * SECOND, 1_000 * SECOND]
+)
 rules = st.builds(
     Settings,
     order=st.sampled_from(["newest-first", "oldest-first"]),
@@ -86,7 +100,9 @@ class Comparison(RuleBasedStateMachine):
     def open(self, rules: Settings) -> None:
         self.reference = MemoryStore(self.queue, clock=lambda: self.now, dice=self.dice)
         self.stores = connect(self.servers, self.kind, None)
-        self.real: Any = self.stores.queue(self.queue)
+        real = self.stores.queue(self.queue)
+        assert isinstance(real, ValkeyStore)
+        self.real = real
         self.real._clock, self.real._dice = (lambda: self.now), self.dice
         self.both(lambda store: store.configure(rules))
 
@@ -239,7 +255,7 @@ class Comparison(RuleBasedStateMachine):
             pages, cursor = [], None
             while True:
                 page = await store.line(cursor, limit)
-                pages += [view for view in page.views]
+                pages += list(page.views)
                 cursor = page.next
                 if cursor is None:
                     break
@@ -263,7 +279,7 @@ class Comparison(RuleBasedStateMachine):
 @pytest.mark.parametrize("kind", SERVERS)
 def test_a_real_store_does_what_the_reference_does(servers: Servers, kind: str) -> None:
     machine = type("Machine", (Comparison,), {"servers": servers, "kind": kind})
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(
         machine,
         settings=settings(
             max_examples=int(os.environ.get("MAITRED_EXAMPLES", "60")),

@@ -200,7 +200,9 @@ class House:
         self._catch_up(now)
         known = self.floor.workers.get(worker)
         holds = known.holds if known else {}
-        self.floor.workers[worker] = Worker(worker, slots, serves, self.now + self.settings.lease, False, holds)
+        self.floor.workers[worker] = Worker(
+            worker, slots, serves, self.now + self.settings.lease, False, holds
+        )
         self.floor.announced |= serves
         return self._shift([], worker, dice)
 
@@ -247,7 +249,7 @@ class House:
         self._catch_up(now)
         me = self.floor.workers.get(worker)
         if me is None:
-            return Shift(list(held), [], self.moment(), known=False)
+            return self._shift(list(held), worker, dice)
         me.lease_end = self.now + self.settings.lease
         lost, named = [], set()
         for lease in held:
@@ -474,9 +476,7 @@ class House:
         job.code, job.message, job.result = code, message, result
 
     def _log(self, job: Job, hold: Hold, code: str) -> None:
-        job.timeline.append(
-            Run(job.stage, job.version, job.attempt, job.worker, hold.start, self.now, code)
-        )
+        job.timeline.append(Run(job.stage, job.version, job.attempt, job.worker, hold.start, self.now, code))
 
     def _next(self) -> int:
         self.seq = max(self.seq + 1, self.now)
@@ -490,6 +490,6 @@ class House:
         job = self._newest(id)
         if job is None:
             raise UnknownJob(self.queue, id)
-        while job:
+        while job is not None:
             yield job
             job = self.jobs.get(job.previous)

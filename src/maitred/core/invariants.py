@@ -40,7 +40,7 @@ def places(snapshot: Snapshot) -> Iterator[Violation]:
 
 
 def stacks(snapshot: Snapshot) -> Iterator[Violation]:
-    """A submitter has as many places as jobs, lane by lane, and a nonce for each place."""
+    """Check that a submitter has as many places as jobs, lane by lane, and a nonce for each place."""
     pooled: dict[object, list[tuple[int, int]]] = {}
     for place in snapshot.places:
         if not place.owner:

@@ -62,7 +62,7 @@ class Line:
         return self.stacks[key][bisect_left(self.pools[key], _order(place), key=_order)]
 
     def leave(self, job: Job) -> Place:
-        """Take the job out of line, and with it the place of its rank; nobody else's order or time changes."""
+        """Take the job out of line, and with it the place of its rank; nobody else is moved."""
         if job.own:
             return self.owned.pop(job.record)
         key = (job.lane, job.submitter)

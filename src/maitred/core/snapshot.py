@@ -100,15 +100,16 @@ def take_snapshot(house: House) -> Snapshot:
             )
             for worker in house.floor.workers.values()
         },
-        inboxes={
-            name: kept
-            for name, messages in house.inboxes.items()
-            if (kept := [m for m in messages if not isinstance(m, Wake)])
-        },
+        inboxes={name: kept for name, messages in house.inboxes.items() if (kept := without_wakes(messages))},
         ended=sorted((job.ended_at, job.record) for job in jobs.values() if job.phase is Phase.ENDED),
         expiring=sorted((job.expires_at, job.record) for job in waiting if job.expires_at),
         recent={who: list(times) for who, times in house.recent.times.items() if times},
     )
+
+
+def without_wakes(messages: list[Message]) -> list[Message]:
+    """Leave out hints about the clock; stores may give them at other times."""
+    return [message for message in messages if not isinstance(message, Wake)]
 
 
 def _copy(job: Job) -> Job:

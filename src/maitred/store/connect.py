@@ -1,8 +1,8 @@
 """Opens a store from its address.
 
-    unix:///run/valkey.sock          a server on a unix socket (the embedded one, or yours)
-    valkey://[user:password@]host:port/db    (also redis://, and valkeys:// or rediss:// over TLS)
-    memory://                        the reference, in this process
+unix:///run/valkey.sock          a server on a unix socket (the embedded one, or yours)
+valkey://[user:password@]host:port/db    (also redis://, and valkeys:// or rediss:// over TLS)
+memory://                        the reference, in this process
 """
 
 from urllib.parse import unquote, urlsplit, urlunsplit

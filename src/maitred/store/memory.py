@@ -10,7 +10,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from maitred.core.house import House
-from maitred.core.job import Finish, Job, Lease, Message, Moment, Order, Phase, Put, Refusal, Shift, Submitter, View
+from maitred.core.job import (
+    Finish,
+    Job,
+    Lease,
+    Message,
+    Moment,
+    Order,
+    Phase,
+    Put,
+    Refusal,
+    Shift,
+    Submitter,
+    View,
+)
 from maitred.core.settings import Settings
 from maitred.core.snapshot import Snapshot, state_counts, take_snapshot
 from maitred.errors import UnknownJob, UnknownQueue
@@ -36,6 +49,11 @@ class MemoryStore:
         self._state: House | None = None
         self._paused: dict[str, Any] | None = None
         self._arrived: dict[str, asyncio.Event] = {}
+
+    @property
+    def exists(self) -> bool:
+        """Tell whether the queue was configured."""
+        return self._state is not None
 
     @property
     def _house(self) -> House:
@@ -90,8 +108,7 @@ class MemoryStore:
 
     async def join(self, worker: str, slots: int, serves: Sequence[str]) -> Shift:
         """Let a worker in."""
-        return self._rung(
-            self._house.join(worker, slots, frozenset(serves), self._clock(), self._dice()))
+        return self._rung(self._house.join(worker, slots, frozenset(serves), self._clock(), self._dice()))
 
     async def take(self, worker: str) -> Shift:
         """Give the worker what it has room for."""
@@ -156,9 +173,7 @@ class MemoryStore:
         house = self._house
         now, first = (int(part) for part in cursor.split()) if cursor else (self._time(), 0)
         places = house.line.in_order(now)
-        views = [
-            self._view(house.jobs[house.line.job_for(place)]) for place in places[first : first + limit]
-        ]
+        views = [self._view(house.jobs[house.line.job_for(place)]) for place in places[first : first + limit]]
         after = first + limit
         following = f"{now} {after}".encode() if after < len(places) else None
         return LinePage(views, following, len(places))
@@ -172,8 +187,10 @@ class MemoryStore:
     async def submitter(self, submitter: Submitter, limit: int = 5_000) -> SubmitterView:
         """Show what one submitter has in line."""
         house = self._house
-        owned = sorted((p for p in house.line.owned.values() if p.submitter == submitter),
-                       key=lambda p: (p.arrival, p.owner))
+        owned = sorted(
+            (p for p in house.line.owned.values() if p.submitter == submitter),
+            key=lambda p: (p.arrival, p.owner),
+        )
         pools = sorted(key for key in house.line.pools if key[1] == submitter)
         jobs = [place.owner for place in owned][:limit]
         for key in pools:
@@ -224,9 +241,7 @@ class MemoryStore:
             place = house.line.place_of(job)
             position = 1 + sum(other.rank(now) < place.rank(now) for other in house.line)
             release, nonce = place.release, place.nonce
-        serving = [
-            w for w in house.floor.workers.values() if job.need in w.serves and not w.draining
-        ]
+        serving = [w for w in house.floor.workers.values() if job.need in w.serves and not w.draining]
         chain: list[int] = []
         older: Job | None = job
         while older:
@@ -271,7 +286,7 @@ class MemoryStores:
 
     async def names(self) -> list[str]:
         """Name the queues that were configured."""
-        return sorted(name for name, store in self._queues.items() if store._state is not None)
+        return sorted(name for name, store in self._queues.items() if store.exists)
 
     async def ping(self) -> None:
         """Answer always."""

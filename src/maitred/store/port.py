@@ -8,7 +8,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from maitred.core.job import Finish, Lease, Message, Moment, Order, Place, Put, Refusal, Shift, Submitter, View
+from maitred.core.job import (
+    Finish,
+    Lease,
+    Message,
+    Moment,
+    Order,
+    Place,
+    Put,
+    Refusal,
+    Shift,
+    Submitter,
+    View,
+)
 from maitred.core.settings import Settings
 from maitred.core.snapshot import Snapshot
 

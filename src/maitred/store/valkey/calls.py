@@ -42,7 +42,7 @@ class Calls:
     async def command(self, *args: Any) -> Any:
         """Send one command; StoreUnavailable if the server does not answer."""
         try:
-            return await self._client.execute_command(*args)
+            return await self._client.execute_command(*args)  # type: ignore[no-untyped-call]
         except (RedisConnectionError, RedisTimeoutError, OSError) as error:
             raise StoreUnavailable(f"the store does not answer: {error}") from error
         except ResponseError:

@@ -5,9 +5,9 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from maitred.core.job import Band, Lane, Place, Submitter, Wake
+from maitred.core.job import Band, Lane, Place, Submitter
 from maitred.core.settings import Settings
-from maitred.core.snapshot import HoldState, Pool, Snapshot, WorkerState
+from maitred.core.snapshot import HoldState, Pool, Snapshot, WorkerState, without_wakes
 from maitred.store.valkey.keys import NAMES
 from maitred.store.valkey.records import decode_job, decode_lease, decode_message, text
 
@@ -20,7 +20,11 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
     values = struct.unpack(f"<{len(keys['Floor']) // 8}d", keys["Floor"])
     bodies = _pairs(keys.get("Bodies", []))
     snapshot = Snapshot(
-        now=int(values[2]), seq=int(values[1]), paused=values[4] == 1, free=int(values[5]), waiting=int(values[3])
+        now=int(values[2]),
+        seq=int(values[1]),
+        paused=values[4] == 1,
+        free=int(values[5]),
+        waiting=int(values[3]),
     )
     names = ("pending", "held", "failed", "completed", *settings.stages)
     snapshot.counts = {name: int(value) for name, value in zip(names, values[10:], strict=True)}
@@ -76,9 +80,7 @@ def _place(snapshot: Snapshot, lane: Lane, member: bytes) -> Place:
 def _read_workers(snapshot: Snapshot, keys: dict[str, Any]) -> None:
     crews = json.loads(keys.get("Crews", b"{}"))
     ends = {text(name): int(score) for name, score in _scored(keys.get("Workers", []))}
-    free = {
-        text(name): int(score) for _, content in _named(keys, "Free") for name, score in _scored(content)
-    }
+    free = {text(name): int(score) for _, content in _named(keys, "Free") for name, score in _scored(content)}
     leases: dict[str, list[HoldState]] = {
         name: sorted(
             (decode_lease(int.from_bytes(r, "big"), lease) for r, lease in _pairs(content).items()),
@@ -99,7 +101,7 @@ def _read_workers(snapshot: Snapshot, keys: dict[str, Any]) -> None:
     if free or ends or leases:
         raise ValueError(f"workers that are not there: {free} {ends} {leases}")
     for name, content in _named(keys, "Inbox"):
-        kept = [message for message in map(decode_message, content) if not isinstance(message, Wake)]
+        kept = without_wakes([decode_message(message) for message in content])
         if kept:
             snapshot.inboxes[name] = kept
 

@@ -157,5 +157,11 @@ def decode_start(data: bytes) -> Start:
     length = data[at] | data[at + 1] << 8
     need = text(data[at + 2 : at + 2 + length])
     return Start(
-        Lease(int.from_bytes(record, "big"), token), id, version, attempt, need, data[at + 2 + length :], int(start)
+        Lease(int.from_bytes(record, "big"), token),
+        id,
+        version,
+        attempt,
+        need,
+        data[at + 2 + length :],
+        int(start),
     )

@@ -7,11 +7,23 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 from redis.asyncio import Redis
 
-from maitred.core.job import Finish, Lease, Message, Moment, Order, Put, Refusal, Shift, Submitter, View
+from maitred.core.job import (
+    Finish,
+    Lease,
+    Message,
+    Moment,
+    Order,
+    Outcome,
+    Put,
+    Refusal,
+    Shift,
+    Submitter,
+    View,
+)
 from maitred.core.settings import Settings
 from maitred.core.snapshot import Snapshot
 from maitred.errors import (
@@ -27,7 +39,15 @@ from maitred.store.port import Clock, Dice, EndedPage, LinePage, Status, Submitt
 from maitred.store.valkey import keys
 from maitred.store.valkey.calls import Calls
 from maitred.store.valkey.dump import read_dump
-from maitred.store.valkey.records import decode_message, decode_start, decode_view, encode_order, raw, record_key, text
+from maitred.store.valkey.records import (
+    decode_message,
+    decode_start,
+    decode_view,
+    encode_order,
+    raw,
+    record_key,
+    text,
+)
 
 _REFUSALS: dict[bytes, type[MaitredError]] = {
     b"not-waiting": NotWaiting,
@@ -45,7 +65,9 @@ def _random_bytes() -> bytes:
 class ValkeyStore:
     """One queue on a server."""
 
-    def __init__(self, calls: Calls, queue: str, *, clock: Clock | None = None, dice: Dice | None = None) -> None:
+    def __init__(
+        self, calls: Calls, queue: str, *, clock: Clock | None = None, dice: Dice | None = None
+    ) -> None:
         """Use the connections of `calls`; the queue exists once it is configured."""
         self.queue = queue
         self._calls = calls
@@ -68,7 +90,7 @@ class ValkeyStore:
         for order in orders:
             args += (encode_order(order), order.body)
         answer = await self._call("put", *args)
-        return [text(entry) if isinstance(entry, bytes) else Put(text(entry[0]), *entry[1:]) for entry in answer[1:]]  # type: ignore[misc, arg-type]
+        return [_put_answer(entry) for entry in answer[1:]]
 
     async def release(self, id: str, nonce: int | None = None) -> None:
         """Move a job to the front."""
@@ -219,6 +241,13 @@ class ValkeyStore:
             if answer == b"unknown-job":
                 raise UnknownJob(self.queue, id)
             raise _REFUSALS[answer]
+
+
+def _put_answer(entry: Any) -> Put | Refusal:
+    if isinstance(entry, bytes):
+        return cast(Refusal, text(entry))
+    outcome, record, version = entry
+    return Put(cast(Outcome, text(outcome)), record, version)
 
 
 def _moment(next_at: int, now: int) -> Moment:

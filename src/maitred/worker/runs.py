@@ -1,0 +1,95 @@
+"""One run of one job: the handler or command is called, timed, and its end made into an outcome."""
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from maitred.core.job import COMMAND, Start
+from maitred.core.settings import SECOND, Settings
+from maitred.service.handlers import Function, Handlers
+from maitred.wire.codec import decode_body
+from maitred.worker.command import run_command
+from maitred.worker.context import enter
+from maitred.worker.outcome import Outcome, completed, failed, raised
+from maitred.worker.threads import Threads
+
+_log = structlog.get_logger()
+
+
+class Runner:
+    """Runs jobs with a queue's handlers.
+
+    `stuck` is called with 1 when a blocking handler outlives its time limit or its stop, and with -1 when it
+    returns at last: until then its thread takes up a slot.
+    """
+
+    def __init__(self, handlers: Handlers, settings: Settings, stuck: Callable[[int], None]) -> None:
+        self._functions = {f"handler:{name}": function for name, function in handlers.items()}
+        self._is_async = {need: inspect.iscoroutinefunction(f) for need, f in self._functions.items()}
+        self._limit = settings.time_limit / SECOND
+        self._kill_after = settings.kill_after / SECOND
+        self._threads = Threads()
+        self._stuck = stuck
+
+    @property
+    def serves(self) -> list[str]:
+        """What this runner can run."""
+        return sorted((*self._functions, COMMAND))
+
+    async def run(self, start: Start) -> Outcome:
+        """Run a job to its end. Cancelling this stops it, and raises CancelledError when it is stopped."""
+        body = decode_body(start.body)
+        enter(start.id, start.version, start.attempt, body)
+        if start.need == COMMAND:
+            return await run_command(body["run"], self._limit, self._kill_after)
+        function = self._functions.get(start.need)
+        if function is None:
+            return failed("no-handler", f"this worker has no {start.need!r}")
+        args = body["run"].get("args") or {}
+        try:
+            if self._is_async[start.need]:
+                return await self._run_async(function, args)
+            return await self._run_blocking(function, args)
+        except TimeoutError:
+            return failed("time-limit", f"it ran longer than its time limit of {self._limit:g} s")
+        except Exception as error:  # noqa: BLE001 - what a handler raises is its job's outcome
+            _log.info("a handler raised", job=start.id, need=start.need, exc_info=error)
+            return raised(error)
+
+    async def _run_async(self, function: Function, args: dict[str, Any]) -> Outcome:
+        timer = asyncio.timeout(self._limit)
+        try:
+            async with timer:
+                return completed(await function(**args))
+        except TimeoutError as error:
+            if timer.expired():
+                raise
+            return raised(error)
+
+    async def _run_blocking(self, function: Function, args: dict[str, Any]) -> Outcome:
+        call = self._threads.call(lambda: function(**args))
+        try:
+            done, _ = await asyncio.wait([call], timeout=self._limit)
+        except asyncio.CancelledError:
+            self._abandon(call)
+            raise
+        if not done:
+            self._abandon(call)
+            raise TimeoutError
+        try:
+            return completed(call.result())
+        except TimeoutError as error:
+            return raised(error)
+
+    def _abandon(self, call: "asyncio.Future[Any]") -> None:
+        """Let a thread that cannot be stopped run on, and count it until it returns."""
+        self._stuck(1)
+
+        def returned(call: "asyncio.Future[Any]") -> None:
+            call.exception()
+            self._stuck(-1)
+
+        call.add_done_callback(returned)
