@@ -1,8 +1,7 @@
 """Bytes: JSON as it comes from callers, and a job's configuration as the store keeps it.
 
-The store never looks into a configuration. It holds what a worker needs to run the job, and what no PUT
-changes in part: the key, the submitter, the response address, what to run, the metadata, and the flags that
-were sent.
+The store never looks into a configuration. It holds what no verb needs and no PUT changes in part: the key,
+the response address, what to run, the metadata, and the flags that were sent.
 """
 
 from typing import Any
@@ -30,7 +29,7 @@ def encode_json(value: object) -> bytes:
 
 def encode_body(body: JobBody) -> bytes:
     """Write the configuration of a job that was checked."""
-    kept: dict[str, object] = {"key": body.key, "submitter": vars(body.submitter), "run": vars(body.run)}
+    kept: dict[str, object] = {"key": body.key, "run": vars(body.run)}
     if body.response_url is not None:
         kept["response_url"] = body.response_url
     if body.metadata:
