@@ -67,8 +67,13 @@ async def test_a_job_is_listed_once_as_its_newest_version(guest: Guest) -> None:
         await guest.submits("again")
         shift = await guest.store.join("w", 1, ["handler:grade"])
         await guest.store.finish("w", [Finish(start.lease) for start in shift.starts])
-    [job] = await guest.sees_all("/jobs", key="again")
-    assert job["version"] == 3
+        await guest.store.leave("w")
+    await guest.submits("other")
+    for query in ({}, {"state": "completed"}):
+        page = await guest.sees("/jobs", **query, limit=2)
+        assert [job["version"] for job in page["items"] if job["key"] == "again"] == [3]
+        assert page["total"] == len(page["items"]), query
+        assert page["next"] is None
 
 
 async def test_the_line_is_paged_and_counted(guest: Guest) -> None:
