@@ -196,13 +196,14 @@ class ValkeyStore:
 
     async def status(self) -> Status:
         """Show the queue."""
-        now, _, counts, waiting, free, paused, settings, crews, workers = await self._call("status")
+        now, _, counts, jobs, waiting, free, paused, settings, crews, workers = await self._call("status")
         kept = _read_settings(settings)
         serves = json.loads(crews)
         return Status(
             settings=kept,
             now=now,
             counts=dict(zip(("pending", "held", "failed", "completed", *kept.stages), counts, strict=True)),
+            jobs=jobs,
             waiting=waiting,
             free=free,
             paused=json.loads(paused) if paused else None,
