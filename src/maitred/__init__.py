@@ -3,3 +3,64 @@
 A maître d' takes reservations, seats every party in a fair order, quotes an honest wait, and loses nobody.
 Maitred does that for shared compute.
 """
+
+from maitred.core.job import Submitter
+from maitred.errors import (
+    AlreadyEnded,
+    ConfigError,
+    Conflict,
+    DataDirectoryInUse,
+    EmbeddedError,
+    EvictionForbidden,
+    Fault,
+    InvalidJob,
+    LeaseLost,
+    MaitredError,
+    NotFound,
+    NotMovable,
+    NotWaiting,
+    OtherNonce,
+    OtherSubmitter,
+    QueueFull,
+    SchemaMismatch,
+    ServerUnreachable,
+    SettingsForbidden,
+    StoreError,
+    StoreUnavailable,
+    TooLarge,
+    UnknownJob,
+    UnknownQueue,
+)
+from maitred.service.queue import Queue
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AlreadyEnded",
+    "ConfigError",
+    "Conflict",
+    "DataDirectoryInUse",
+    "EmbeddedError",
+    "EvictionForbidden",
+    "Fault",
+    "InvalidJob",
+    "LeaseLost",
+    "MaitredError",
+    "NotFound",
+    "NotMovable",
+    "NotWaiting",
+    "OtherNonce",
+    "OtherSubmitter",
+    "Queue",
+    "QueueFull",
+    "SchemaMismatch",
+    "ServerUnreachable",
+    "SettingsForbidden",
+    "StoreError",
+    "StoreUnavailable",
+    "Submitter",
+    "TooLarge",
+    "UnknownJob",
+    "UnknownQueue",
+    "__version__",
+]

@@ -15,6 +15,7 @@
     │   ├── AlreadyEnded      there is nothing left to cancel
     │   └── SettingsForbidden the waiting jobs forbid this change of settings
     ├── LeaseLost             the worker no longer holds the job that it writes about
+    ├── ServerUnreachable     no server answers at the address that the client was given
     ├── ConfigError           maitred.toml or the environment has mistakes, each named
     └── StoreError
         ├── StoreUnavailable  the store does not answer
@@ -154,6 +155,12 @@ class LeaseLost(MaitredError):
     """The lease is over: another worker may have the job, and this write was refused."""
 
     code = "lease-lost"
+
+
+class ServerUnreachable(MaitredError):
+    """No server answers."""
+
+    code = "no-server"
 
 
 class ConfigError(MaitredError):

@@ -3,7 +3,7 @@
 Each part goes in with its length before it, so that no two different pairs can be read as the same text.
 """
 
-from base64 import urlsafe_b64encode
+from base64 import b64encode
 from hashlib import blake2b
 
 
@@ -16,4 +16,5 @@ def job_id(key: str, response_url: str | None = None) -> str:
     for part in (key.encode(), (response_url or "").encode()):
         digest.update(len(part).to_bytes(4, "big"))
         digest.update(part)
-    return urlsafe_b64encode(digest.digest()).decode()
+    # A dash could come first, and a command line would take the id for an option.
+    return b64encode(digest.digest(), altchars=b"_.").decode()

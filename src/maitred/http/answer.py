@@ -3,8 +3,6 @@
 A problem's `type` ends with the error's code, which is stable; its `detail` is a sentence for people.
 """
 
-from http import HTTPStatus
-
 from starlette.responses import Response
 
 from maitred.errors import (
@@ -60,9 +58,6 @@ def problem_answer(document: Document) -> Response:
     """Answer with a problem, and say when to come again where that makes sense."""
     status = document["status"]
     headers = {"Retry-After": RETRY_AFTER} if status in (429, 503) else {}
-    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        # The rest of the body was not read, so the connection cannot be used for another request.
-        headers["Connection"] = "close"
     return Response(encode_json(document), status, headers, PROBLEM)
 
 

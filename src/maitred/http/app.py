@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from http import HTTPStatus
 
 from fastapi import FastAPI, HTTPException, Request
@@ -20,6 +20,8 @@ from maitred.http.routes import health, jobs, queues
 from maitred.service.desk import Desk
 from maitred.service.ticker import Ticker
 
+Taking = Callable[[], Awaitable[bool]]
+
 _CODES = {400: "malformed", 404: "no-such-route", 405: "no-such-method"}
 _RULES = {
     "limit": "must be a whole number from 1 to 500",
@@ -28,7 +30,7 @@ _RULES = {
 }
 
 
-def create_app(desk: Desk, *, hosts: Collection[str], taking: Callable[[], bool] | None = None) -> FastAPI:
+def create_app(desk: Desk, *, hosts: Collection[str], taking: Taking | None = None) -> FastAPI:
     """Make the app over a desk.
 
     `hosts` are the values of `Host` by which the server is its own, such as `127.0.0.1:7500`. `taking` tells
@@ -50,7 +52,7 @@ def create_app(desk: Desk, *, hosts: Collection[str], taking: Callable[[], bool]
         },
     )
     app.state.desk = desk
-    app.state.taking = taking or (lambda: True)
+    app.state.taking = taking
     for routes in (jobs, queues, health):
         app.include_router(routes.router)
     app.add_middleware(WholeSegments)

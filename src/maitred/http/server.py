@@ -4,6 +4,7 @@ There are no keys yet, so a server that others could reach would obey anybody; i
 but on loopback.
 """
 
+import asyncio
 import contextlib
 import ipaddress
 import socket
@@ -24,8 +25,8 @@ def take_port(host: str, port: int) -> socket.socket:
     """
     if not _is_loopback(host):
         raise ConfigError(
-            f"Maitred listens on loopback only while there are no keys, and {host} is not; "
-            "use --host 127.0.0.1 and a proxy that asks who calls."
+            f"{host} is not a loopback address, and without keys, which do not exist yet, "
+            "Maitred listens on loopback only; use --host 127.0.0.1."
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     taken = socket.socket(family, socket.SOCK_STREAM)
@@ -53,9 +54,13 @@ def address(taken: socket.socket) -> str:
 
 
 class Server(uvicorn.Server):
-    """A server whose owner decides when it ends: it takes no signals for itself."""
+    """A server whose owner decides when it ends: it takes no signals for itself.
+
+    `up` is set once it can be asked.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
+        self.up = asyncio.Event()
         super().__init__(
             uvicorn.Config(
                 app,
@@ -67,6 +72,11 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=5,
             )
         )
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve."""
+        await super().startup(sockets)
+        self.up.set()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -136,7 +136,7 @@ class Desk:
         listing = Listing(store, status.settings, wanted)
         if wanted.empty:
             found = await listing.page(spot, limit)
-            total: int | None = sum(status.counts.values())
+            total: int | None = status.jobs
         else:
             found = await listing.search(spot, limit)
             total = found.matched if spot.total < 0 else spot.total

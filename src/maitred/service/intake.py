@@ -1,7 +1,8 @@
 """Taking jobs in: bodies are checked, go to the store in large calls, and each gets its answer in its place.
 
-One call carries up to 128 jobs, and several calls are under way at once; both together are nearly the whole
-speed of a bulk submit. The calls begin in the order of the list.
+One call carries up to 128 jobs, and the next bodies are checked while it is under way; both together are
+nearly the whole speed of a bulk submit. There is one call at a time, since jobs arrive in the order of the
+list: two connections would not keep it.
 """
 
 import asyncio
@@ -15,7 +16,6 @@ from maitred.service.order import HANDLER, order_of
 from maitred.store.port import Store
 
 JOBS_PER_CALL = 128
-CALLS_AT_ONCE = 8
 
 
 class Accepted(NamedTuple):
@@ -29,19 +29,16 @@ class Accepted(NamedTuple):
 async def accept(store: Store, settings: Settings, bodies: Sequence[object]) -> list[Accepted | MaitredError]:
     """Take in as many of the jobs as possible; answers are in the order of the bodies."""
     answers: list[Accepted | MaitredError | None] = [None] * len(bodies)
-    room = asyncio.Semaphore(CALLS_AT_ONCE)
-
-    async def send(orders: list[tuple[int, Order]]) -> None:
-        async with room:
-            await _send(store, settings, orders, answers)
-
-    async with asyncio.TaskGroup() as calls:
-        for first in range(0, len(bodies), JOBS_PER_CALL):
-            orders = _check(bodies[first : first + JOBS_PER_CALL], first, settings, answers)
-            if orders:
-                calls.create_task(send(orders))
-                # Let the call leave before the next bodies are checked, so that server and caller overlap.
-                await asyncio.sleep(0)
+    under_way: asyncio.Task[None] | None = None
+    for first in range(0, len(bodies), JOBS_PER_CALL):
+        orders = _check(bodies[first : first + JOBS_PER_CALL], first, settings, answers)
+        if under_way:
+            await under_way
+        under_way = asyncio.create_task(_send(store, settings, orders, answers))
+        # Let the call leave before the next bodies are checked.
+        await asyncio.sleep(0)
+    if under_way:
+        await under_way
     return [answer for answer in answers if answer is not None]
 
 
@@ -64,6 +61,8 @@ async def _send(
     answers: list[Accepted | MaitredError | None],
 ) -> None:
     """Make one call; if the store fails, that is the answer of each job in it."""
+    if not orders:
+        return
     try:
         puts = await store.put([order for _, order in orders])
     except StoreError as error:

@@ -28,7 +28,7 @@ def _blocking(
     method: Callable[Concatenate[Queue, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate["SyncQueue", P], T]:
     @wraps(method)
-    def call(self: "SyncQueue", *args: P.args, **kwargs: P.kwargs) -> T:
+    def call(self: "SyncQueue", /, *args: P.args, **kwargs: P.kwargs) -> T:
         coroutine = method(self.queue, *args, **kwargs)
         return asyncio.run_coroutine_threadsafe(coroutine, _background()).result()
 

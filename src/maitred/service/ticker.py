@@ -45,9 +45,9 @@ class Ticker:
         return min(waits, default=LONGEST)
 
     async def _tick(self, queue: str) -> float:
-        store = self._stores.queue(queue)
         try:
-            return max(SHORTEST, (await store.tick()).wait(LONGEST))
+            moment = await self._stores.queue(queue).tick()
+            return max(SHORTEST, moment.wait(LONGEST))
         except StoreError:
             raise
         except MaitredError as error:

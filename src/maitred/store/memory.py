@@ -211,6 +211,7 @@ class MemoryStore:
             settings=house.settings,
             now=self._time(),
             counts=state_counts(house.jobs, house.settings.stages),
+            jobs=len(house.newest),
             waiting=len(house.waiting()),
             free=sum(worker.free for worker in house.floor.workers.values()),
             paused=self._paused,

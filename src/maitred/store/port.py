@@ -68,11 +68,15 @@ class WorkerView:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A queue as operators see it; `counts` is by state, `paused` tells who paused it and why."""
+    """A queue as operators see it; `counts` is by state, `paused` tells who paused it and why.
+
+    `counts` counts every version that is kept, `jobs` each job once.
+    """
 
     settings: Settings
     now: int
     counts: dict[str, int]
+    jobs: int
     waiting: int
     free: int
     paused: dict[str, Any] | None

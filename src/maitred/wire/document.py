@@ -4,14 +4,20 @@ They serve three readers: the OpenAPI description, the client and the Python API
 plain objects of the same shape, since checking its own answers would only cost time.
 """
 
-from datetime import datetime
-from typing import Any, Generic, Literal, TypeVar
+from datetime import UTC, datetime
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 from pydantic.config import JsonDict
 
 Band = Literal["front", "immediate", "scheduled", "bulk", "interactive"]
 Outcome = Literal["created", "updated", "upgraded", "next-version"]
+
+# JSON has microseconds always, as the server writes them, so that times can be compared as text.
+Time = Annotated[
+    datetime,
+    PlainSerializer(lambda time: time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"), when_used="json"),
+]
 
 _FIRST: JsonDict = {
     "id": "0d5DJvgZCz6Ee1Gm8hJ6sVJk",
@@ -63,11 +69,11 @@ class Reason(_Document):
 class Estimate(_Document):
     """When a job is expected to start."""
 
-    expected: datetime | None = None
-    low: datetime | None = None
-    high: datetime | None = None
-    at_latest: datetime | None = None
-    as_of: datetime | None = None
+    expected: Time | None = None
+    low: Time | None = None
+    high: Time | None = None
+    at_latest: Time | None = None
+    as_of: Time | None = None
 
 
 class Hold(_Document):
@@ -77,7 +83,7 @@ class Hold(_Document):
     name: str
     by: str
     reason: str | None = None
-    at: datetime
+    at: Time
 
 
 class TimelineEntry(_Document):
@@ -87,8 +93,8 @@ class TimelineEntry(_Document):
     version: int
     attempt: int
     worker: str
-    start: datetime
-    end: datetime | None
+    start: Time
+    end: Time | None
     code: str | None
 
 
@@ -112,7 +118,7 @@ class JobDocument(_Document):
     profile_name: str | None = None
     run: dict[str, Any] = Field(description="As sent; `files` is the list of their names.")
     metadata: dict[str, str]
-    expires_at: datetime | None = None
+    expires_at: Time | None = None
     abandon_after: float | None = None
     version: int
     running_versions: list[int]
@@ -122,8 +128,8 @@ class JobDocument(_Document):
     code: str | None = None
     message: str | None = None
     band: Band
-    created_at: datetime
-    release_at: datetime | None = None
+    created_at: Time
+    release_at: Time | None = None
     nonce: int | None = None
     delay_reason: str | None = None
     position: int | None = Field(None, description="1 is first in line; null if it does not wait.")
@@ -159,7 +165,7 @@ class QueueDocument(_Document):
     pause: dict[str, Any] | None = Field(None, description="Who paused it, why and when.")
     held: dict[str, list[Any]]
     waits: dict[str, Any] | None = None
-    now: datetime
+    now: Time
 
 
 class RunningJob(_Document):
@@ -173,7 +179,7 @@ class RunningJob(_Document):
     class_: str | None = Field(None, alias="class")
     duration: float = Field(description="Seconds granted.")
     elapsed: float = Field(description="Seconds since its start.")
-    started_at: datetime
+    started_at: Time
     worker: str
 
 
@@ -181,7 +187,7 @@ class PlaceDocument(_Document):
     """A place in line: it is the submitter's, not the job's."""
 
     nonce: int
-    release_at: datetime
+    release_at: Time
 
 
 class SubmitterDocument(_Document):
@@ -203,7 +209,7 @@ class WorkerDocument(_Document):
     draining: bool
     serves: list[str]
     sandbox: list[str]
-    last_seen: datetime
+    last_seen: Time
 
 
 Item = TypeVar("Item", bound=BaseModel)

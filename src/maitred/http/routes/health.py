@@ -22,10 +22,12 @@ async def healthz() -> Response:
 @router.get("/readyz", summary="The store answers, and workers take", responses=answers({200: _LIVES}))
 async def readyz(request: Request, desk: TheDesk) -> Response:
     """Answer 200 if the store does, and the worker in this process, if there is one, takes jobs; else 503."""
+    taking = request.app.state.taking
     try:
         await desk.stores.ping()
+        takes = taking is None or await taking()
     except StoreError as error:
         return problem_answer(problem(503, "not-ready", "Not ready", str(error)))
-    if not request.app.state.taking():
+    if not takes:
         return problem_answer(problem(503, "not-ready", "Not ready", "the worker does not take jobs"))
     return answer({"status": "ready"})

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
-from redis.asyncio import Redis
-
 from maitred.core.job import (
     Finish,
     Lease,
@@ -38,6 +36,8 @@ from maitred.errors import (
 from maitred.store.port import Clock, Dice, EndedPage, LinePage, Status, SubmitterView, WorkerView
 from maitred.store.valkey import keys
 from maitred.store.valkey.calls import Calls
+from maitred.store.valkey.coalesce import Coalescer
+from maitred.store.valkey.connection import Address
 from maitred.store.valkey.dump import read_dump
 from maitred.store.valkey.records import (
     decode_message,
@@ -74,6 +74,7 @@ class ValkeyStore:
         self._floor = keys.floor(queue)
         self._clock = clock
         self._dice = dice or _random_bytes
+        self._puts = Coalescer(self._put)
 
     async def configure(self, settings: Settings) -> None:
         """Make the queue, or give it new settings."""
@@ -84,8 +85,9 @@ class ValkeyStore:
 
     async def put(self, orders: Sequence[Order]) -> list[Put | Refusal]:
         """Create or update jobs in turn."""
-        if not orders:
-            return []
+        return await self._puts.put(orders) if orders else []
+
+    async def _put(self, orders: Sequence[Order]) -> list[Put | Refusal]:
         args: list[bytes] = []
         for order in orders:
             args += (encode_order(order), order.body)
@@ -194,13 +196,14 @@ class ValkeyStore:
 
     async def status(self) -> Status:
         """Show the queue."""
-        now, _, counts, waiting, free, paused, settings, crews, workers = await self._call("status")
+        now, _, counts, jobs, waiting, free, paused, settings, crews, workers = await self._call("status")
         kept = _read_settings(settings)
         serves = json.loads(crews)
         return Status(
             settings=kept,
             now=now,
             counts=dict(zip(("pending", "held", "failed", "completed", *kept.stages), counts, strict=True)),
+            jobs=jobs,
             waiting=waiting,
             free=free,
             paused=json.loads(paused) if paused else None,
@@ -262,9 +265,9 @@ def _read_settings(written: bytes) -> Settings:
 class ValkeyStores:
     """All queues of one server."""
 
-    def __init__(self, client: "Redis", *, clock: Clock | None = None, dice: Dice | None = None) -> None:
-        """Use a redis-py client; it is closed with this object."""
-        self._calls = Calls(client)
+    def __init__(self, url: str, *, clock: Clock | None = None, dice: Dice | None = None) -> None:
+        """Read the address; ConfigError if it is not one. The connection is made at the first call."""
+        self._calls = Calls(Address.read(url))
         self._clock, self._dice = clock, dice
 
     def queue(self, name: str) -> ValkeyStore:
@@ -281,4 +284,4 @@ class ValkeyStores:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._calls.close()
+        self._calls.close()

@@ -1,7 +1,7 @@
 -- status: shows the queue: counts, slots, workers, settings, and why it is paused.
 -- args: now, dice
--- answers: {now, paused, {counts: pending, held, failed, completed, each stage}, waiting, free, who paused it,
---   settings, crews, {name, slots, draining, crew, lease end, leases, …}}
+-- answers: {now, paused, {counts: pending, held, failed, completed, each stage}, jobs, waiting, free,
+--   who paused it, settings, crews, {name, slots, draining, crew, lease end, leases, …}}
 -- flags: no-writes
 verb.status = function(keys, args)
   local q, fault = open(keys, args)
@@ -16,6 +16,7 @@ verb.status = function(keys, args)
       end
     end
   end
-  return page(q, q.counts, q.waiting, q.free, call('GET', q.prefix .. K.Paused) or '',
-    call('GET', q.prefix .. K.Settings), call('GET', q.prefix .. K.Crews) or '{}', workers)
+  return page(q, q.counts, call('HLEN', q.prefix .. K.Ids), q.waiting, q.free,
+    call('GET', q.prefix .. K.Paused) or '', call('GET', q.prefix .. K.Settings),
+    call('GET', q.prefix .. K.Crews) or '{}', workers)
 end

@@ -1,0 +1,5 @@
+"""`python -m maitred` is the command line, too."""
+
+from maitred.cli import main
+
+main()

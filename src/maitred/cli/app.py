@@ -1,0 +1,22 @@
+"""The command line: every command in one place."""
+
+import typer
+
+from maitred.cli import asking, keeping
+from maitred.cli.exits import HELP
+
+app = typer.Typer(
+    name="maitred",
+    help="A fair job queue: a place in line for everyone, an honest wait, and nobody lost.",
+    epilog=HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(keeping.commands)
+app.add_typer(asking.commands)
+
+
+def main() -> None:
+    """Run the command that was typed."""
+    app()

@@ -1,0 +1,230 @@
+"""The commands that ask a server: submit, show, line, release, delay, rm, cancel, pause, resume."""
+
+import asyncio
+import getpass
+import json
+import secrets
+from base64 import b64encode
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from maitred.cli import options
+from maitred.cli.address import find_server
+from maitred.cli.exits import expected
+from maitred.cli.printing import print_job, print_line, print_queue
+from maitred.client import Client
+from maitred.errors import ConfigError
+
+T = TypeVar("T")
+
+commands = typer.Typer()
+
+
+def _ask(server: str | None, data: Path, question: Callable[[Client], Awaitable[T]]) -> T:
+    async def ask() -> T:
+        async with Client(find_server(server, data)) as client:
+            return await question(client)
+
+    return asyncio.run(ask())
+
+
+@commands.command()
+@expected
+def submit(
+    command: Annotated[
+        list[str] | None, typer.Argument(help="After --, a program and its arguments.")
+    ] = None,
+    *,
+    queue: options.Queue = options.DEFAULT_QUEUE,
+    key: Annotated[str | None, typer.Option("--key", help="The job's key; else a random one.")] = None,
+    submitter: Annotated[
+        str | None, typer.Option("--as", help="user:ID or team:ID; else your login name.")
+    ] = None,
+    handler: Annotated[str | None, typer.Option("--handler", help="A handler instead of a program.")] = None,
+    arg: Annotated[
+        list[str] | None, typer.Option("--arg", help="name=value for the handler; JSON, or else text.")
+    ] = None,
+    file: Annotated[
+        list[Path] | None, typer.Option("--file", "-f", help="A file to lay beside the program.")
+    ] = None,
+    delay: Annotated[float | None, typer.Option("--delay", help="Seconds until it may start.")] = None,
+    priority: Annotated[int | None, typer.Option("--priority", help="0..99, lower first.")] = None,
+    immediate: Annotated[bool, typer.Option("--immediate", help="Before everything scheduled.")] = False,
+    bulk: Annotated[bool, typer.Option("--bulk", help="Yield to all others.")] = False,
+    server: options.Server = None,
+    data: options.Data = options.DEFAULT_DATA,
+    as_json: options.Json = False,
+) -> None:
+    """Submit a program, or a handler's job, and show its place in line."""
+    given = {
+        "key": key if key is not None else secrets.token_hex(8),
+        "submitter": _submitter(submitter),
+        "run": _run(command or [], handler, arg or [], file or []),
+        "delay": delay,
+        "priority": priority,
+        "immediate": immediate or None,
+        "bulk": bulk or None,
+    }
+    body = {name: value for name, value in given.items() if value is not None}
+    print_job(_ask(server, data, lambda client: client.put(queue, body)), as_json=as_json)
+
+
+@commands.command()
+@expected
+def show(
+    id: options.JobId,
+    *,
+    queue: options.Queue = options.DEFAULT_QUEUE,
+    version: Annotated[int | None, typer.Option("--version", min=1, help="An older version.")] = None,
+    server: options.Server = None,
+    data: options.Data = options.DEFAULT_DATA,
+    as_json: options.Json = False,
+) -> None:
+    """Show a job: where it is, why it waits, what became of it."""
+    print_job(_ask(server, data, lambda client: client.job(queue, id, version)), as_json=as_json)
+
+
+@commands.command()
+@expected
+def line(
+    *,
+    queue: options.Queue = options.DEFAULT_QUEUE,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="How many at most.")] = 20,
+    server: options.Server = None,
+    data: options.Data = options.DEFAULT_DATA,
+    as_json: options.Json = False,
+) -> None:
+    """Show who waits, in the order in which they will start."""
+    print_line(_ask(server, data, lambda client: client.line(queue, limit)), queue, as_json=as_json)
+
+
+@commands.command()
+@expected
+def release(
+    id: options.JobId,
+    *,
+    queue: options.Queue = options.DEFAULT_QUEUE,
+    nonce: options.Nonce = None,
+    server: options.Server = None,
+    data: options.Data = options.DEFAULT_DATA,
+    as_json: options.Json = False,
+) -> None:
+    """Move a waiting job to the front."""
+    print_job(_ask(server, data, lambda client: client.release(queue, id, nonce)), as_json=as_json)
+
+
+@commands.command()
+@expected
+def delay(
+    id: options.JobId,
+    *,
+    queue: options.Queue = options.DEFAULT_QUEUE,
+    nonce: options.Nonce = None,
+    server: options.Server = None,
+    data: options.Data = options.DEFAULT_DATA,
+    as_json: options.Json = False,
+) -> None:
+    """Move a waiting job behind all others of its band and priority."""
+    print_job(_ask(server, data, lambda client: client.delay(queue, id, nonce)), as_json=as_json)
+
+
+@commands.command("rm")
+@expected
+def remove(
+    id: options.JobId,
+    *,
+    queue: options.Queue = options.DEFAULT_QUEUE,
+    server: options.Server = None,
+    data: options.Data = options.DEFAULT_DATA,
+    as_json: options.Json = False,
+) -> None:
+    """Delete a job in any state, with all its versions."""
+    _ask(server, data, lambda client: client.remove(queue, id))
+    typer.echo(json.dumps({"deleted": id}) if as_json else f"Deleted {id}.")
+
+
+@commands.command()
+@expected
+def cancel(
+    id: options.JobId,
+    *,
+    queue: options.Queue = options.DEFAULT_QUEUE,
+    reason: options.Reason = "",
+    server: options.Server = None,
+    data: options.Data = options.DEFAULT_DATA,
+    as_json: options.Json = False,
+) -> None:
+    """End a job that has not ended, and keep its record."""
+    print_job(_ask(server, data, lambda client: client.cancel(queue, id, reason)), as_json=as_json)
+
+
+@commands.command()
+@expected
+def pause(
+    *,
+    queue: options.Queue = options.DEFAULT_QUEUE,
+    reason: options.Reason = "",
+    server: options.Server = None,
+    data: options.Data = options.DEFAULT_DATA,
+    as_json: options.Json = False,
+) -> None:
+    """Let a queue start nothing more; it goes on to accept."""
+    print_queue(_ask(server, data, lambda client: client.pause(queue, reason)), as_json=as_json)
+
+
+@commands.command()
+@expected
+def resume(
+    *,
+    queue: options.Queue = options.DEFAULT_QUEUE,
+    server: options.Server = None,
+    data: options.Data = options.DEFAULT_DATA,
+    as_json: options.Json = False,
+) -> None:
+    """Let a queue start jobs again."""
+    print_queue(_ask(server, data, lambda client: client.resume(queue)), as_json=as_json)
+
+
+def _submitter(text: str | None) -> dict[str, str]:
+    if text is None:
+        return {"type": "user", "id": getpass.getuser()}
+    kind, colon, name = text.partition(":")
+    if not colon:
+        raise ConfigError(f"--as takes user:ID or team:ID, not {text!r}.")
+    return {"type": kind, "id": name}
+
+
+def _run(command: list[str], handler: str | None, args: list[str], files: list[Path]) -> dict[str, Any]:
+    if handler is not None and (command or files):
+        raise ConfigError("A job is a handler's or a program's, not both.")
+    if handler is not None:
+        return {"handler": handler, "args": dict(_pair(arg) for arg in args)}
+    if args:
+        raise ConfigError("--arg goes with --handler; a program's arguments stand after --.")
+    if not command:
+        raise ConfigError("Say what to run: --handler NAME, or a program after --.")
+    return {"command": command, "files": dict(_file(path) for path in files)}
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"--arg takes name=value, not {text!r}.")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _file(path: Path) -> tuple[str, dict[str, str]]:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
+    try:
+        return path.name, {"text": content.decode()}
+    except UnicodeDecodeError:
+        return path.name, {"base64": b64encode(content).decode()}

@@ -1,0 +1,47 @@
+"""How a command ends: one sentence on the error output, and a code that says what kind of failure it was."""
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import typer
+
+from maitred.errors import ConfigError, Conflict, InvalidJob, MaitredError, NotFound, ServerUnreachable
+
+CODES: tuple[tuple[type[MaitredError], int], ...] = (
+    (ConfigError, 2),
+    (ServerUnreachable, 3),
+    (NotFound, 4),
+    (Conflict, 5),
+    (MaitredError, 1),
+)
+
+HELP = (
+    "Exit codes: 0 done · 1 refused or failed · 2 used wrongly, or wrong settings · 3 no server answers · "
+    "4 not found · 5 the state of the job forbids it."
+)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def expected(command: Callable[P, T]) -> Callable[P, T]:
+    """Let a command end in a sentence for whatever Maitred foresees; only bugs show a traceback."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return command(*args, **kwargs)
+        except MaitredError as error:
+            typer.echo(f"maitred: {_sentence(error)}", err=True)
+            raise typer.Exit(next(code for kind, code in CODES if isinstance(error, kind))) from None
+
+    return run
+
+
+def _sentence(error: MaitredError) -> str:
+    if isinstance(error, InvalidJob):
+        return "the job was refused: " + "; ".join(
+            f"{fault.path} {fault.message}".strip() for fault in error.faults
+        )
+    return str(error)

@@ -1,0 +1,159 @@
+"""The house while it is open: a store, a server and workers, started in this order and stopped in reverse.
+
+A signal (Ctrl-C or SIGTERM) closes it: workers take no more and finish or give back what they run, the
+server answers what it was asked, the store writes its last. Then the command ends with 0.
+"""
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import typer
+import uvloop
+
+from maitred import config
+from maitred.cli.address import noted
+from maitred.cli.handlers import load_app
+from maitred.errors import UnknownQueue
+from maitred.http import Server, create_app, own_hosts, take_port
+from maitred.http.server import address
+from maitred.service.desk import Desk
+from maitred.service.handlers import Handlers
+from maitred.service.whereabouts import embedded_url
+from maitred.store.connect import connect
+from maitred.store.port import Stores
+from maitred.store.valkey.embedded import Embedded
+from maitred.worker import Worker
+
+NEXT = """\
+Try, in another terminal:
+  maitred submit -- echo hello    a place in line for a program
+  maitred line                    who waits, and why
+  maitred show ID                 what became of it
+API: {address}/docs   Stop: Ctrl-C"""
+
+
+def up(file: Path | None, data: Path, *, host: str, port: int, slots: int, app: str | None) -> None:
+    """Run store, server and workers until a signal comes."""
+    settings = config.load(file)
+    handlers = load_app(app)
+    with contextlib.ExitStack() as house:
+        taken = house.enter_context(take_port(host, port))
+        url = settings.store.url
+        if url is None:
+            embedded = Embedded(data, durability=settings.store.durability)
+            url = house.enter_context(embedded).url
+        house.enter_context(noted(data, address(taken)))
+        uvloop.run(_serve(url, settings, taken, handlers, slots))
+
+
+def serve(file: Path | None, data: Path, *, store: str | None, host: str, port: int) -> None:
+    """Run a server until a signal comes."""
+    settings = config.load(file)
+    with take_port(host, port) as taken:
+        url = store or settings.store.url or embedded_url(data)
+        with noted(data, address(taken)):
+            uvloop.run(_serve(url, settings, taken, {}, 0))
+
+
+def work(
+    file: Path | None,
+    data: Path,
+    *,
+    store: str | None,
+    app: str | None,
+    slots: int,
+    queues: Sequence[str],
+) -> None:
+    """Run workers until a signal comes."""
+    handlers = load_app(app)
+    url = store or config.load(file).store.url or embedded_url(data)
+    uvloop.run(_work(url, handlers, slots, queues))
+
+
+async def _serve(
+    url: str, settings: config.Config, taken: socket.socket, handlers: Mapping[str, Handlers], slots: int
+) -> None:
+    stores = connect(url)
+    try:
+        for name, queue in settings.queues.items():
+            await stores.queue(name).configure(queue.settings())
+        workers = await _workers(stores, handlers, slots, list(settings.queues)) if slots else {}
+
+        async def taking() -> bool:
+            return all([await _takes(stores, name, worker) for name, worker in workers.items()])
+
+        hosts = own_hosts(taken.getsockname()[1])
+        server = Server(create_app(Desk(stores), hosts=hosts, taking=taking))
+        serving = asyncio.create_task(server.serve([taken]))
+        await _until(server.up, serving)
+        typer.echo(f"Maitred is ready at {address(taken)}")
+        typer.echo(NEXT.format(address=address(taken)))
+        try:
+            await _run(list(workers.values()), serving)
+        finally:
+            server.stop()
+            await serving
+    finally:
+        await stores.close()
+
+
+async def _work(url: str, handlers: Mapping[str, Handlers], slots: int, queues: Sequence[str]) -> None:
+    stores = connect(url)
+    try:
+        names = list(queues or handlers or await stores.names())
+        workers = await _workers(stores, handlers, slots, names)
+        typer.echo(f"Working with {slots} slots in each of: {', '.join(names)}")
+        await _run(list(workers.values()))
+    finally:
+        await stores.close()
+
+
+async def _workers(
+    stores: Stores, handlers: Mapping[str, Handlers], slots: int, queues: Sequence[str]
+) -> dict[str, Worker]:
+    """Make a worker for each queue; `UnknownQueue` if an app has handlers for one that nobody configured."""
+    known = await stores.names()
+    for name in (*queues, *handlers):
+        if name not in known:
+            raise UnknownQueue(name)
+    return {name: Worker(stores.queue(name), handlers.get(name, Handlers()), slots) for name in queues}
+
+
+async def _takes(stores: Stores, queue: str, worker: Worker) -> bool:
+    status = await stores.queue(queue).status()
+    return any(known.name == worker.name and not known.draining for known in status.workers)
+
+
+async def _run(workers: Sequence[Worker], *others: asyncio.Task[None]) -> None:
+    """Run workers until a signal comes, or anything ends by itself; then let the workers end in order."""
+    stopped = _signalled()
+    working = [asyncio.create_task(worker.run()) for worker in workers]
+    try:
+        await asyncio.wait([stopped, *working, *others], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for worker in workers:
+            worker.stop()
+        await asyncio.gather(*working)
+        stopped.cancel()
+
+
+def _signalled() -> asyncio.Task[bool]:
+    """Give a task that ends when this process is asked to stop."""
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, asked.set)
+    return asyncio.create_task(asked.wait())
+
+
+async def _until(event: asyncio.Event, task: asyncio.Task[None]) -> None:
+    """Wait for an event; if the task that should bring it ends first, raise what it raises."""
+    waiting = asyncio.create_task(event.wait())
+    await asyncio.wait([waiting, task], return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if task.done():
+        await task

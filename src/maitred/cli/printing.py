@@ -1,0 +1,99 @@
+"""How answers look: tables for people, JSON for programs."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+import typer
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from maitred.wire import JobDocument, Page, QueueDocument
+
+
+def print_json(document: BaseModel) -> None:
+    """Print a document as the server wrote it, on one line."""
+    without = {"outcome"} if isinstance(document, JobDocument) and document.outcome is None else set()
+    typer.echo(document.model_dump_json(by_alias=True, exclude=without))
+
+
+def print_job(job: JobDocument, *, as_json: bool) -> None:
+    """Print one job."""
+    if as_json:
+        print_json(job)
+        return
+    _print_pairs(
+        [
+            ("id", job.id),
+            ("key", job.key),
+            ("outcome", job.outcome),
+            ("submitter", f"{job.submitter.type}:{job.submitter.id}"),
+            ("state", " ".join(filter(None, (job.state, job.phase and f"({job.phase})")))),
+            ("code", job.code),
+            ("message", job.message),
+            ("position", job.position),
+            ("waiting for", job.waiting_for and job.waiting_for.text),
+            ("band", f"{job.band}, priority {job.priority}"),
+            ("delay", job.delay_reason),
+            ("created", _clock(job.created_at)),
+            ("released", _clock(job.release_at) if job.phase == "waiting" else None),
+            ("worker", job.worker),
+            ("attempt", job.attempt or None),
+            ("version", job.version if job.version > 1 else None),
+            ("result", None if job.result is None else str(job.result)),
+        ]
+    )
+
+
+def print_line(page: Page[JobDocument], queue: str, *, as_json: bool) -> None:
+    """Print the first of the line."""
+    if as_json:
+        print_json(page)
+        return
+    if not page.items:
+        typer.echo(f"Nobody waits in {queue}.")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("#", justify="right")
+    for heading in ("key", "submitter", "band", "waits for", "id"):
+        table.add_column(heading, overflow="fold")
+    for job in page.items:
+        who = f"{job.submitter.type}:{job.submitter.id}"
+        reason = job.waiting_for.text if job.waiting_for else ""
+        table.add_row(*_plain([job.position, job.key, who, job.band, reason, job.id]))
+    _console().print(table)
+    if page.total is not None and page.total > len(page.items):
+        typer.echo(f"and {page.total - len(page.items)} more")
+
+
+def print_queue(queue: QueueDocument, *, as_json: bool) -> None:
+    """Print whether a queue is paused, and what is in it."""
+    if as_json:
+        print_json(queue)
+        return
+    paused = "paused" if queue.paused else "open"
+    typer.echo(f"{queue.name} is {paused}: {queue.waiting} waiting, {queue.running} running.")
+
+
+def _print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in pairs:
+        if value is not None:
+            table.add_row(*_plain([name, value]))
+    _console().print(table)
+
+
+def _plain(values: Iterable[object]) -> list[Text]:
+    """Keys may hold any character; none of them may colour the table or move the cursor."""
+    return [Text("".join(c if c.isprintable() else "�" for c in str(value))) for value in values]
+
+
+def _clock(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _console() -> Console:
+    return Console(highlight=False, soft_wrap=False)

@@ -1,0 +1,6 @@
+"""A thin client of the HTTP API: it knows the wire types and the errors, and nothing of stores or rules."""
+
+from maitred.client.client import Client
+from maitred.client.problems import error_of
+
+__all__ = ["Client", "error_of"]

@@ -1,0 +1,144 @@
+"""The client: one method a call of the HTTP API. It raises the errors of `maitred.errors`."""
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+
+from maitred.client.problems import error_of
+from maitred.errors import MaitredError, ServerUnreachable
+from maitred.wire import (
+    JobBody,
+    JobDocument,
+    Page,
+    QueueDocument,
+    RunningJob,
+    SubmitterDocument,
+    WorkerDocument,
+)
+
+PATIENCE = 30.0
+
+
+class Client:
+    """Calls one server; `ServerUnreachable` if it does not answer."""
+
+    def __init__(self, address: str, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self.address = address
+        self._http = httpx.AsyncClient(
+            base_url=address, timeout=PATIENCE, transport=transport, trust_env=False
+        )
+
+    async def put(self, queue: str, job: JobBody | Mapping[str, Any]) -> JobDocument:
+        """Create or update a job."""
+        return JobDocument.model_validate(await self._call("PUT", queue, "jobs", body=_plain(job)))
+
+    async def put_many(
+        self, queue: str, jobs: Sequence[JobBody | Mapping[str, Any]]
+    ) -> list[JobDocument | MaitredError]:
+        """Create or update up to 1000 jobs; each has its document or its error, in order."""
+        answer = await self._call("POST", queue, "jobs", "many", body=[_plain(job) for job in jobs])
+        return [
+            JobDocument.model_validate(item) if "id" in item else error_of(item, queue=queue)
+            for item in answer["items"]
+        ]
+
+    async def job(self, queue: str, id: str, version: int | None = None) -> JobDocument:
+        """Show a job."""
+        query = {} if version is None else {"version": str(version)}
+        return JobDocument.model_validate(await self._call("GET", queue, "jobs", id, query=query))
+
+    async def jobs(self, queue: str, **query: str) -> Page[JobDocument]:
+        """List jobs; the keywords are the query's parameters."""
+        return Page[JobDocument].model_validate(await self._call("GET", queue, "jobs", query=query))
+
+    async def line(self, queue: str, limit: int = 50, cursor: str | None = None) -> Page[JobDocument]:
+        """Show the waiting jobs in line order."""
+        query = {"limit": str(limit)} | ({} if cursor is None else {"cursor": cursor})
+        return Page[JobDocument].model_validate(await self._call("GET", queue, "line", query=query))
+
+    async def running(self, queue: str) -> Page[RunningJob]:
+        """Show what runs."""
+        return Page[RunningJob].model_validate(await self._call("GET", queue, "running"))
+
+    async def workers(self, queue: str) -> Page[WorkerDocument]:
+        """Show the workers."""
+        return Page[WorkerDocument].model_validate(await self._call("GET", queue, "workers"))
+
+    async def submitter(self, queue: str, type: str, id: str) -> SubmitterDocument:  # noqa: A002 - the wire's word
+        """Show what a submitter has in line."""
+        answer = await self._call("GET", queue, "submitters", type, id)
+        return SubmitterDocument.model_validate(answer)
+
+    async def release(self, queue: str, id: str, nonce: int | None = None) -> JobDocument:
+        """Move a job to the front."""
+        return await self._move(queue, id, "release", nonce)
+
+    async def delay(self, queue: str, id: str, nonce: int | None = None) -> JobDocument:
+        """Move a job to the end."""
+        return await self._move(queue, id, "delay", nonce)
+
+    async def cancel(self, queue: str, id: str, reason: str = "") -> JobDocument:
+        """End a job that has not ended."""
+        answer = await self._call("POST", queue, "jobs", id, "cancel", body={"reason": reason})
+        return JobDocument.model_validate(answer)
+
+    async def remove(self, queue: str, id: str) -> None:
+        """Delete a job."""
+        await self._call("DELETE", queue, "jobs", id)
+
+    async def queues(self) -> Page[QueueDocument]:
+        """List the queues."""
+        return Page[QueueDocument].model_validate(await self._call("GET"))
+
+    async def pause(self, queue: str, reason: str = "") -> QueueDocument:
+        """Let a queue start nothing more."""
+        return QueueDocument.model_validate(await self._call("POST", queue, "pause", body={"reason": reason}))
+
+    async def resume(self, queue: str) -> QueueDocument:
+        """Let a queue start jobs again."""
+        return QueueDocument.model_validate(await self._call("POST", queue, "resume"))
+
+    async def close(self) -> None:
+        """Give back the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _move(self, queue: str, id: str, verb: str, nonce: int | None) -> JobDocument:
+        body = None if nonce is None else {"nonce": nonce}
+        return JobDocument.model_validate(await self._call("POST", queue, "jobs", id, verb, body=body))
+
+    async def _call(
+        self, method: str, *path: str, query: Mapping[str, str] | None = None, body: object = None
+    ) -> Any:
+        """Make a call to a path below the queues; its parts are encoded here."""
+        url = "/".join(["/api/v1/queues", *(quote(part, safe="") for part in path)])
+        try:
+            answer = await self._http.request(method, url, params=query or None, json=body)
+        except (httpx.TransportError, httpx.InvalidURL) as error:
+            raise ServerUnreachable(f"No server answers at {self.address}.") from error
+        if answer.is_success:
+            return answer.json() if answer.content else None
+        raise _refusal(answer, *path)
+
+
+def _refusal(answer: httpx.Response, queue: str = "", _kind: str = "", id: str = "", *_: str) -> MaitredError:
+    try:
+        return error_of(answer.json(), queue=queue, id=id)
+    except (ValueError, AttributeError, LookupError):
+        return ServerUnreachable(
+            f"What answers at {answer.request.url.host} is no Maitred server: it says {answer.status_code}."
+        )
+
+
+def _plain(job: JobBody | Mapping[str, Any]) -> Any:
+    return job.model_dump(mode="json", exclude_defaults=True) if isinstance(job, JobBody) else dict(job)

@@ -1,0 +1,49 @@
+"""From a problem back to the error that it was: the same types as in Python, with the same facts."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from maitred import errors
+from maitred.errors import Fault, MaitredError
+
+_PREFIX = "urn:maitred:problem:"
+
+_PLAIN: tuple[type[MaitredError], ...] = (
+    errors.NotFound,
+    errors.Conflict,
+    errors.OtherSubmitter,
+    errors.NotWaiting,
+    errors.NotMovable,
+    errors.OtherNonce,
+    errors.AlreadyEnded,
+    errors.SettingsForbidden,
+    errors.StoreError,
+    errors.StoreUnavailable,
+    errors.SchemaMismatch,
+    errors.EvictionForbidden,
+)
+
+
+def error_of(problem: Mapping[str, Any], *, queue: str = "", id: str = "") -> MaitredError:
+    """Give the error that a problem tells of; `queue` and `id` are what was asked for.
+
+    A problem of a kind that this client does not know is a plain `MaitredError` with its detail.
+    """
+    code = str(problem.get("type", "")).removeprefix(_PREFIX)
+    detail = str(problem.get("detail", "the server refused without saying why"))
+    with_facts: dict[str, Callable[[], MaitredError]] = {
+        errors.InvalidJob.code: lambda: errors.InvalidJob(_faults(problem, detail)),
+        errors.TooLarge.code: lambda: errors.TooLarge(problem["size"], problem["limit"]),
+        errors.QueueFull.code: lambda: errors.QueueFull(problem["which"], problem["limit"]),
+        errors.UnknownQueue.code: lambda: errors.UnknownQueue(queue),
+        errors.UnknownJob.code: lambda: errors.UnknownJob(queue, id),
+    }
+    if code in with_facts:
+        return with_facts[code]()
+    kind = next((kind for kind in _PLAIN if kind.code == code), MaitredError)
+    return kind(detail)
+
+
+def _faults(problem: Mapping[str, Any], detail: str) -> list[Fault]:
+    faults = [Fault(entry["path"], entry["message"]) for entry in problem.get("errors") or []]
+    return faults or [Fault("", detail)]

@@ -1,0 +1,121 @@
+"""The commands that ask: what they print, and how they end."""
+
+import getpass
+from pathlib import Path
+
+import pytest
+
+from maitred.cli.app import app
+from tests.cli.conftest import Terminal
+
+
+def test_a_program_is_submitted_under_a_random_key_and_the_login_name(served: Terminal) -> None:
+    job = served.gets("submit", "--", "echo", "--json", "hello")
+    assert job["run"]["command"] == ["echo", "--json", "hello"]
+    assert job["submitter"] == {"type": "user", "id": getpass.getuser()}
+    assert (job["outcome"], job["position"]) == ("created", 1)
+    assert served.gets("submit", "--", "echo")["key"] != job["key"]
+
+
+def test_a_handlers_job_takes_arguments_as_json_or_text(served: Terminal) -> None:
+    job = served.gets(
+        "submit", "--handler", "grade", "--arg", "n=3", "--arg", "name=ada", "--arg", "x=a=b", "--key", "k"
+    )
+    assert job["run"] == {"handler": "grade", "args": {"n": 3, "name": "ada", "x": "a=b"}}
+
+
+def test_every_option_of_submit_arrives(served: Terminal, tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("print(1)")
+    (tmp_path / "data.bin").write_bytes(b"\xff\x00")
+    job = served.gets(
+        *("submit", "--key", "k", "--as", "team:red", "--delay", "60", "--priority", "1", "--bulk"),
+        *("-f", str(tmp_path / "main.py"), "-f", str(tmp_path / "data.bin"), "--", "python", "main.py"),
+    )
+    assert (job["key"], job["submitter"]) == ("k", {"type": "team", "id": "red"})
+    assert (job["delay"], job["priority"], job["band"]) == (60.0, 1, "bulk")
+    assert job["run"]["files"] == ["data.bin", "main.py"]
+    assert served.gets("submit", "--immediate", "--", "ls")["band"] == "immediate"
+
+
+def test_the_line_is_a_table_for_people(served: Terminal) -> None:
+    assert served.types("line").stdout == "Nobody waits in default.\n"
+    for key in ("first", "second", "[red]third\x1b[0m"):
+        served.gets("submit", "--key", key, "--", "ls")
+    table = served.types("line", "-n", "2").stdout
+    assert "third" in table
+    assert "\x1b" not in table
+    assert "[red]" in table
+    assert "no worker serves 'command' at the moment" in table
+    assert "and 1 more" in table
+    assert [job["position"] for job in served.gets("line")["items"]] == [1, 2, 3]
+
+
+def test_jobs_are_shown_moved_cancelled_and_deleted(served: Terminal) -> None:
+    first = served.gets("submit", "--as", "user:1", "--", "ls")["id"]
+    second = served.gets("submit", "--as", "user:2", "--", "ls")["id"]
+    assert served.gets("delay", first)["position"] == 2
+    assert served.gets("release", first)["position"] == 1
+    assert "front" in served.types("show", first).stdout
+    cancelled = served.gets("cancel", second, "--reason", "wrong file")
+    assert cancelled["message"] == "cancelled by admin: wrong file"
+    assert served.gets("rm", first) == {"deleted": first}
+    assert served.types("rm", second).stdout == f"Deleted {second}.\n"
+    assert served.gets("line")["total"] == 0
+
+
+def test_a_queue_is_paused_and_resumed(served: Terminal) -> None:
+    assert served.types("pause", "--reason", "lunch").stdout == "default is paused: 0 waiting, 0 running.\n"
+    assert served.gets("resume")["paused"] is False
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("show", "nobody"), 4, "queue 'default' has no job 'nobody'"),
+        (("line", "-q", "nope"), 4, "there is no queue 'nope'"),
+        (("submit", "--priority", "500", "--", "ls"), 1, "priority must be a whole number from 0 to 99"),
+        (("submit", "--as", "robot:7", "--", "ls"), 1, 'submitter.type must be "user" or "team"'),
+        (("submit", "--as", "7", "--", "ls"), 2, "--as takes user:ID or team:ID"),
+        (("submit",), 2, "Say what to run"),
+        (("submit", "--handler", "grade", "--", "ls"), 2, "not both"),
+        (("submit", "--arg", "a=1", "--", "ls"), 2, "--arg goes with --handler"),
+        (("submit", "--handler", "grade", "--arg", "a"), 2, "--arg takes name=value"),
+        (("submit", "-f", "/nowhere/at/all", "--", "ls"), 2, "cannot be read"),
+        (("submit", "--prioritty", "5", "--", "ls"), 2, "No such option"),
+        (("line", "-n", "0"), 2, "Invalid value"),
+    ],
+)
+def test_what_goes_wrong_is_a_sentence_and_a_code(
+    served: Terminal, words: tuple[str, ...], code: int, sentence: str
+) -> None:
+    result = served.types(*words)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_state_that_forbids_it_and_a_full_queue_have_codes(served: Terminal) -> None:
+    job = served.gets("submit", "--immediate", "--", "ls")["id"]
+    assert served.types("release", job).exit_code == 5
+    for _ in range(2):
+        served.gets("submit", "--", "ls")
+    full = served.types("submit", "--", "ls")
+    assert (full.exit_code, "max_waiting.per_submitter" in full.stderr) == (1, True)
+
+
+def test_without_a_server_the_code_is_3(terminal: Terminal) -> None:
+    unknown = terminal.types("line")
+    assert (unknown.exit_code, "maitred up" in unknown.stderr) == (3, True)
+    gone = terminal.types("line", "--server", "127.0.0.1:1")
+    assert (gone.exit_code, gone.stderr) == (3, "maitred: No server answers at http://127.0.0.1:1.\n")
+
+
+def test_the_environment_names_the_server(served: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAITRED_URL", (served.data / "address").read_text())
+    elsewhere = Terminal(served.data / "elsewhere")
+    assert elsewhere.gets("line")["total"] == 0
+
+
+def test_help_tells_the_exit_codes(terminal: Terminal) -> None:
+    told = terminal.runner.invoke(app, ["--help"])
+    assert "5 the state of the job forbids it" in told.stdout

@@ -1,0 +1,157 @@
+"""The commands that keep the house open, as real processes."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import maitred
+from maitred.client import Client
+from maitred.wire import JobDocument
+
+APP = """
+import maitred
+
+q = maitred.Queue("default")
+
+@q.handler("double")
+async def double(n):
+    return {"twice": 2 * n}
+"""
+
+CONFIG = """
+[queues.default]
+grace = "2s"
+"""
+
+
+class House:
+    """Commands run in one directory, each ended with the test."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.running: list[subprocess.Popen[str]] = []
+
+    def starts(self, *words: str) -> subprocess.Popen[str]:
+        env = {name: value for name, value in os.environ.items() if not name.startswith("MAITRED_")}
+        env["PYTHONPATH"] = str(Path(maitred.__file__).parents[1])
+        process = subprocess.Popen(
+            [sys.executable, "-m", "maitred", *words],
+            cwd=self.home,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.running.append(process)
+        return process
+
+    def comes_up(self, *words: str) -> tuple[subprocess.Popen[str], str]:
+        """Start a server; give it and the address on its line with `ready`."""
+        process = self.starts(*words)
+        assert process.stdout
+        line = process.stdout.readline()
+        address = re.search(r"ready.* (http://127\.0\.0\.1:\d+)$", line)
+        assert address, (line, process.communicate(timeout=30))
+        return process, address[1]
+
+    def stops(self, process: subprocess.Popen[str], with_signal: int = signal.SIGTERM) -> str:
+        """Stop it in order; give what it said on its error output."""
+        process.send_signal(with_signal)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+        return said
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    (tmp_path / "app.py").write_text(APP)
+    (tmp_path / "maitred.toml").write_text(CONFIG)
+    house = House(tmp_path)
+    yield house
+    for process in house.running:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+async def ended(client: Client, job: JobDocument) -> JobDocument:
+    """Wait until a job has ended."""
+    async with asyncio.timeout(30):
+        while job.phase is not None:
+            job = await client.job("default", job.id)
+    return job
+
+
+def sent(key: str, **run: object) -> dict[str, object]:
+    return {"key": key, "submitter": {"type": "user", "id": "7"}, "run": run}
+
+
+async def test_up_runs_commands_and_handlers_and_stops_in_order(house: House) -> None:
+    up, address = house.comes_up("up", "--port", "0", "--slots", "2", "--app", "app")
+    assert (house.home / ".maitred" / "address").read_text().strip() == address
+    async with Client(address) as client:
+        program = await ended(client, await client.put("default", sent("a", command=["echo", "hello"])))
+        assert program.state == "completed"
+        handled = await ended(
+            client, await client.put("default", sent("b", handler="double", args={"n": 21}))
+        )
+        assert (handled.state, handled.result) == ("completed", {"twice": 42})
+    assert "Traceback" not in house.stops(up, signal.SIGINT)
+    assert not (house.home / ".maitred" / "address").exists()
+
+
+async def test_jobs_are_there_again_after_a_new_start(house: House) -> None:
+    up, address = house.comes_up("up", "--port", "0", "--slots", "0")
+    async with Client(address) as client:
+        job = await client.put("default", sent("a", command=["true"]))
+    house.stops(up)
+    up, address = house.comes_up("up", "--port", "0", "--slots", "1")
+    async with Client(address) as client:
+        assert (await ended(client, job)).state == "completed"
+    house.stops(up)
+
+
+async def test_server_and_worker_run_apart(house: House) -> None:
+    up, _ = house.comes_up("up", "--port", "0", "--slots", "0")
+    server, second = house.comes_up("serve", "--port", "0")
+    worker = house.starts("work", "--app", "app", "--slots", "1")
+    async with Client(second) as client:
+        job = await ended(client, await client.put("default", sent("a", handler="double", args={"n": 1})))
+        assert job.result == {"twice": 2}
+    for process in (worker, server, up):
+        house.stops(process)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("up", "--host", "0.0.0.0"), "loopback"),
+        (("up", "--app", "no.such.module"), "cannot be imported"),
+        (("up", "--app", "json"), "has no maitred.Queue"),
+        (("up", "--config", "nowhere.toml"), "there is no such file"),
+        (("serve", "--port", "0", "--store", "http://example.org"), "a store's address begins with"),
+    ],
+)
+def test_a_wrong_start_is_one_sentence(house: House, words: tuple[str, ...], sentence: str) -> None:
+    process = house.starts(*words)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said.count("\n")) == (2, 1)
+    assert sentence in said
+
+
+def test_no_store_and_a_second_owner_are_failures_in_one_sentence(house: House) -> None:
+    alone = house.starts("work")
+    _, said = alone.communicate(timeout=60)
+    assert (alone.returncode, "start one with `maitred up`" in said) == (1, True)
+    up, _ = house.comes_up("up", "--port", "0", "--slots", "0")
+    again = house.starts("up", "--port", "0")
+    _, said = again.communicate(timeout=60)
+    assert (again.returncode, "is in use by process" in said, said.count("\n")) == (1, True, 1)
+    house.stops(up)

@@ -1,0 +1,108 @@
+"""Lists over HTTP: their order, their pages and their filters."""
+
+from maitred.core.job import Finish
+from maitred.core.settings import MINUTE, Settings
+from tests.http.guest import Guest, body
+
+
+async def busy(guest: Guest) -> dict[str, list[str]]:
+    """Make a queue with jobs of every kind: two ended, two running, five waiting."""
+    await guest.store.configure(Settings(lease=60 * MINUTE))
+    for number in range(9):
+        course = {"course": "cs101" if number % 2 else "cs102"}
+        await guest.submits(f"k{number}", f"user:{number % 4}", metadata=course, priority=number)
+    shift = await guest.store.join("w", 2, ["handler:grade"])
+    done = await guest.store.finish(
+        "w",
+        [Finish(shift.starts[0].lease), Finish(shift.starts[1].lease, code="error", message="no such file")],
+    )
+    assert len(done.starts) == 2
+    return {"running": ["k2", "k3"], "waiting": ["k4", "k5", "k6", "k7", "k8"], "ended": ["k1", "k0"]}
+
+
+async def test_the_list_has_running_then_waiting_then_ended_last_first(guest: Guest) -> None:
+    keys = await busy(guest)
+    for limit in (1, 2, 3, 7, 9, 50):
+        items = await guest.sees_all("/jobs", limit=limit)
+        assert [item["key"] for item in items] == keys["running"] + keys["waiting"] + keys["ended"], limit
+
+
+async def test_a_page_has_its_items_the_total_and_no_next_at_the_end(guest: Guest) -> None:
+    await busy(guest)
+    whole = await guest.sees("/jobs", limit=9)
+    assert (len(whole["items"]), whole["next"], whole["total"]) == (9, None, 9)
+    part = await guest.sees("/jobs", limit=4)
+    assert (len(part["items"]), part["total"]) == (4, 9)
+    assert part["next"]
+
+
+async def test_jobs_are_found_by_state(guest: Guest) -> None:
+    keys = await busy(guest)
+    for state, expected in (
+        ("pending", keys["waiting"]),
+        ("processing", keys["running"]),
+        ("completed", ["k0"]),
+        ("failed", ["k1"]),
+        ("held", []),
+    ):
+        items = await guest.sees_all("/jobs", state=state, limit=2)
+        assert [item["key"] for item in items] == expected, state
+
+
+async def test_jobs_are_found_by_key_submitter_and_metadata(guest: Guest) -> None:
+    await busy(guest)
+    [job] = await guest.sees_all("/jobs", key="k5")
+    assert job["key"] == "k5"
+    mine = await guest.sees_all("/jobs", submitter="user:1", limit=1)
+    assert [item["key"] for item in mine] == ["k5", "k1"]
+    course = await guest.sees("/jobs", **{"metadata.course": "cs101", "limit": 2})
+    assert course["total"] == 4
+    both = await guest.sees_all("/jobs", **{"metadata.course": "cs101", "submitter": "user:3", "limit": 1})
+    assert [item["key"] for item in both] == ["k3", "k7"]
+
+
+async def test_a_job_is_listed_once_as_its_newest_version(guest: Guest) -> None:
+    await guest.store.configure(Settings(lease=60 * MINUTE))
+    for _ in range(3):
+        await guest.submits("again")
+        shift = await guest.store.join("w", 1, ["handler:grade"])
+        await guest.store.finish("w", [Finish(start.lease) for start in shift.starts])
+        await guest.store.leave("w")
+    await guest.submits("other")
+    for query in ({}, {"state": "completed"}):
+        page = await guest.sees("/jobs", **query, limit=2)
+        assert [job["version"] for job in page["items"] if job["key"] == "again"] == [3]
+        assert page["total"] == len(page["items"]), query
+        assert page["next"] is None
+
+
+async def test_the_line_is_paged_and_counted(guest: Guest) -> None:
+    for number in range(5):
+        await guest.submits(f"k{number}", f"user:{number}")
+    page = await guest.sees("/line", limit=2)
+    assert ([item["key"] for item in page["items"]], page["total"]) == (["k0", "k1"], 5)
+    assert [item["key"] for item in await guest.sees_all("/line", limit=2)] == [f"k{n}" for n in range(5)]
+    assert (await guest.sees("/line", limit=5))["next"] is None
+
+
+async def test_a_queue_tells_settings_counts_and_whether_it_is_paused(guest: Guest) -> None:
+    await busy(guest)
+    queue = await guest.sees("")
+    assert queue["counts"] == {"pending": 5, "processing": 2, "held": 0, "completed": 1, "failed": 1}
+    assert (queue["waiting"], queue["running"], queue["slots"], queue["free"]) == (5, 2, 2, 0)
+    assert (queue["settings"]["time_limit"], queue["settings"]["order"]) == (600.0, "newest-first")
+    assert (queue["paused"], queue["held"]) == (False, {"submitters": [], "profiles": []})
+    paused = await guest.http.post(f"{guest.url}/pause", json={"reason": "lunch"})
+    assert paused.json()["paused"] is True
+    assert (paused.json()["pause"]["by"], paused.json()["pause"]["reason"]) == ("admin", "lunch")
+    accepted = await guest.puts(body("late"))
+    assert accepted.json()["waiting_for"] == {"code": "paused", "text": "the queue is paused"}
+    assert (await guest.http.post(f"{guest.url}/resume")).json()["paused"] is False
+
+
+async def test_workers_tell_their_slots_and_what_they_serve(guest: Guest) -> None:
+    await guest.store.join("w", 3, ["handler:grade", "command"])
+    [worker] = (await guest.sees("/workers"))["items"]
+    assert (worker["name"], worker["slots"], worker["busy"]) == ("w", 3, 0)
+    assert sorted(worker["serves"]) == ["command", "handler:grade"]
+    assert worker["last_seen"] == "1970-01-01T00:16:40.000000Z"

@@ -1,0 +1,190 @@
+"""The server itself: who may call, how it describes itself, and a real one on a socket."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from maitred.client import Client
+from maitred.core.settings import Settings
+from maitred.errors import (
+    ConfigError,
+    InvalidJob,
+    NotMovable,
+    OtherSubmitter,
+    QueueFull,
+    ServerUnreachable,
+    StoreUnavailable,
+    TooLarge,
+    UnknownJob,
+    UnknownQueue,
+)
+from maitred.http import Server, create_app, own_hosts, take_port
+from maitred.http.server import address
+from maitred.service.desk import Desk
+from maitred.store.memory import MemoryStores
+from tests.http.guest import HOST, Guest, body, is_problem
+
+
+@pytest.fixture(params=["memory"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """What is tested here is the server, not a store."""
+    return str(request.param)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example"},
+        {"host": f"{HOST}:81"},
+        {"host": ""},
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": f"ftp://{HOST}"},
+        {"origin": f"http://{HOST}.evil.example"},
+    ],
+)
+async def test_a_request_that_is_not_the_servers_own_is_forbidden(
+    guest: Guest, headers: dict[str, str]
+) -> None:
+    before = await guest.store.snapshot()
+    for path in ("/healthz", "/openapi.json", f"{guest.url}/line"):
+        assert is_problem(await guest.http.get(path, headers=headers), 403, "not-own-host"), path
+    put = await guest.http.put(f"{guest.url}/jobs", json=body(), headers=headers)
+    assert is_problem(put, 403, "not-own-host")
+    assert await guest.store.snapshot() == before
+
+
+async def test_a_page_of_the_server_itself_may_ask(guest: Guest) -> None:
+    answer = await guest.http.get("/healthz", headers={"origin": f"http://{HOST}"})
+    assert answer.json() == {"status": "ok"}
+
+
+async def test_unknown_routes_and_methods_are_problems(guest: Guest) -> None:
+    assert is_problem(await guest.http.get("/nope"), 404, "no-such-route")
+    assert is_problem(await guest.http.get(f"{guest.url}/jobs/"), 404, "no-such-route")
+    assert is_problem(await guest.http.patch(f"{guest.url}/jobs"), 405, "no-such-method")
+    assert is_problem(await guest.http.get("/%ff"), 400, "malformed")
+
+
+async def test_the_description_names_every_answer_that_a_call_gives(guest: Guest) -> None:
+    described = (await guest.http.get("/openapi.json")).json()
+    for path, calls in described["paths"].items():
+        for verb, call in calls.items():
+            good = [status for status in call["responses"] if status.startswith("2")]
+            assert good, (verb, path)
+            assert {"403", "503"} <= set(call["responses"]), (verb, path)
+    put = described["paths"]["/api/v1/queues/{queue}/jobs"]["put"]
+    assert set(put["responses"]) == {"200", "201", "400", "403", "404", "409", "413", "422", "429", "503"}
+    text = json.dumps(described)
+    references = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
+    assert references <= set(described["components"]["schemas"])
+    assert (await guest.http.get("/docs")).status_code == 200
+
+
+class LostStores(MemoryStores):
+    """A store that is out of reach."""
+
+    async def ping(self) -> None:
+        raise StoreUnavailable
+
+    async def names(self) -> list[str]:
+        raise StoreUnavailable
+
+
+async def test_a_lost_store_is_unavailable_and_not_ready_but_the_process_lives() -> None:
+    app = create_app(Desk(LostStores()), hosts=[HOST])
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url=f"http://{HOST}") as http:
+        assert is_problem(await http.get("/api/v1/queues"), 503, "unavailable")
+        assert is_problem(await http.get("/readyz"), 503, "not-ready")
+        assert (await http.get("/healthz")).status_code == 200
+
+
+async def test_a_server_with_a_worker_is_ready_once_that_takes_jobs() -> None:
+    taking = False
+
+    async def takes() -> bool:
+        return taking
+
+    app = create_app(Desk(MemoryStores()), hosts=[HOST], taking=takes)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url=f"http://{HOST}") as http:
+        assert is_problem(await http.get("/readyz"), 503, "not-ready")
+        taking = True
+        assert (await http.get("/readyz")).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "example.org", "::"])
+def test_a_server_refuses_to_listen_where_others_could_reach_it(host: str) -> None:
+    with pytest.raises(ConfigError, match="loopback"):
+        take_port(host, 0)
+
+
+def test_a_port_that_is_taken_is_said_so() -> None:
+    with take_port("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=f"127.0.0.1:{port} cannot be listened on"):
+            take_port("127.0.0.1", port)
+
+
+@contextlib.asynccontextmanager
+async def open_house(settings: Settings) -> AsyncIterator[str]:
+    stores = MemoryStores()
+    await stores.queue("grading").configure(settings)
+    with take_port("127.0.0.1", 0) as taken:
+        server = Server(create_app(Desk(stores), hosts=own_hosts(taken.getsockname()[1])))
+        serving = asyncio.create_task(server.serve([taken]))
+        await server.up.wait()
+        yield address(taken)
+        server.stop()
+        await serving
+
+
+async def test_the_client_gets_documents_and_typed_errors_from_a_real_server() -> None:
+    async with open_house(Settings(max_total=3, max_body=2000)) as url, Client(url) as client:
+        job = await client.put("grading", body("a/b", "user:ü/7"))
+        assert (job.outcome, job.position, job.created_at.tzinfo is not None) == ("created", 1, True)
+        assert (await client.job("grading", job.id)).key == "a/b"
+        assert (await client.submitter("grading", "user", "ü/7")).jobs == [job.id]
+        assert (await client.release("grading", job.id)).band == "front"
+        refusals = (
+            (client.release("grading", job.id), NotMovable),
+            (client.job("grading", "a/b"), UnknownJob),
+            (client.line("nope"), UnknownQueue),
+            (client.put("grading", body("a/b", "user:8")), OtherSubmitter),
+            (client.put("grading", {}), InvalidJob),
+            (client.put("grading", body(metadata={"x": "x" * 2000})), TooLarge),
+        )
+        for call, error in refusals:
+            with pytest.raises(error):
+                await call
+        first, second, full = await client.put_many("grading", [body("c"), body("d"), body("e")])
+        assert not isinstance(first, Exception)
+        assert not isinstance(second, Exception)
+        assert isinstance(full, QueueFull)
+        assert (full.which, full.limit) == ("total", 3)
+        assert (await client.pause("grading", "lunch")).paused
+        assert (await client.cancel("grading", job.id, "enough")).code == "cancelled"
+        await client.remove("grading", job.id)
+        assert [item.key for item in (await client.line("grading")).items] == ["d", "c"]
+
+
+async def test_a_client_without_a_server_says_so() -> None:
+    with take_port("127.0.0.1", 0) as taken:
+        nobody = address(taken)
+    async with Client(nobody) as client:
+        with pytest.raises(ServerUnreachable, match=nobody):
+            await client.queues()
+
+
+async def test_a_real_server_reads_no_more_of_a_body_than_it_takes() -> None:
+    async with open_house(Settings(max_body=1000)) as url, httpx.AsyncClient(base_url=url) as http:
+
+        async def endless() -> AsyncIterator[bytes]:
+            for _ in range(100):
+                yield b"x" * 100
+
+        answer = await http.put("/api/v1/queues/grading/jobs", content=endless())
+        assert is_problem(answer, 413, "too-large")

@@ -1,0 +1,28 @@
+"""The public names: what `maitred` exports is a promise, so a change of it is a decision."""
+
+import tomllib
+from pathlib import Path
+
+import maitred
+from maitred import errors
+
+
+def test_the_public_names_are_these() -> None:
+    tree = {
+        name
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type) and issubclass(kind, errors.MaitredError)
+    }
+    assert set(maitred.__all__) == tree | {"Fault", "Queue", "Submitter", "__version__"}
+    assert all(hasattr(maitred, name) for name in maitred.__all__)
+
+
+def test_every_error_is_in_the_tree_that_its_module_draws() -> None:
+    for name in maitred.__all__:
+        if isinstance(getattr(maitred, name), type) and issubclass(getattr(maitred, name), Exception):
+            assert name in (errors.__doc__ or ""), name
+
+
+def test_the_version_is_the_packages() -> None:
+    project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
+    assert maitred.__version__ == project["version"]
