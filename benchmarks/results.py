@@ -18,7 +18,6 @@ from typing import Any
 from benchmarks.figures import Reading
 from benchmarks.scale import Scale
 
-
 Spread = tuple[float, float]
 
 
