@@ -13,7 +13,7 @@ from maitred.core.job import Band, Finish, Order, Submitter
 from maitred.core.settings import SECOND
 from maitred.store.port import Store
 from maitred.store.valkey import keys
-from tests.conformance.party import NEED, U1, U2
+from tests.conformance.party import NEED, U1, U2, U7
 from tests.conftest import SERVERS, Clock, Servers
 
 WHO = "user.1"
@@ -37,7 +37,7 @@ async def key(store: Store, clock: Clock) -> Any:
     """A queue with jobs in every state; gives the full name of a key."""
     await store.put([Order(f"j{n}", U1, NEED, b"", delay=n * SECOND) for n in range(5)])
     await store.put([Order("front", U2, NEED, b""), Order("now", U2, NEED, b"", band=Band.IMMEDIATE)])
-    await store.put([Order("old", U2, NEED, b"", delay=60 * SECOND, expires_at=clock.now + 900 * SECOND)])
+    await store.put([Order("old", U7, NEED, b"", delay=60 * SECOND, expires_at=clock.now + 900 * SECOND)])
     await store.release("front")
     shift = await store.join("w", 3, [NEED])
     await store.finish("w", [Finish(shift.starts[0].lease)])
@@ -150,7 +150,7 @@ async def lost_lane(server: "Redis", key: Any) -> None:
 
 
 async def change_floor(server: "Redis", key: Any, field: int) -> None:
-    values = list(struct.unpack("<15d", await server.get(key("Floor"))))
+    values = list(struct.unpack("<15d", await server.get(key("Floor")) or b""))
     values[field] += 1
     await server.set(key("Floor"), struct.pack("<15d", *values))
 
@@ -219,7 +219,7 @@ async def test_check_looks_at_long_stacks_page_by_page(store: Store, server: "Re
     seen: dict[str, int] = {}
     assert await store.check(progress=seen.__setitem__) == []
     assert seen["jobs"] >= 1000
-    last = (await server.zrange(key(f"Nonces.{LANE}/{WHO}"), -1, -1))[0]
+    last: Any = (await server.zrange(key(f"Nonces.{LANE}/{WHO}"), -1, -1))[0]
     await server.zrem(key(f"Nonces.{LANE}/{WHO}"), last)
     assert {violation.code for violation in await store.check()} == {"nonces", "place"}
 

@@ -13,7 +13,7 @@ from tests.conftest import Servers
 
 @pytest.fixture
 def url(servers: Servers) -> str:
-    return f"unix://{servers.socket('valkey')}"
+    return servers.url("valkey")
 
 
 @pytest.fixture

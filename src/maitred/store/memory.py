@@ -221,6 +221,7 @@ class MemoryStore:
 
     async def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[Violation]:
         """Look for broken invariants; the reference has nothing to repair."""
+        del repair
         found = violations(take_snapshot(self._house), self._house.settings.stages)
         if progress:
             progress("jobs", len(self._house.jobs))
