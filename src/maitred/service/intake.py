@@ -16,6 +16,7 @@ from maitred.service.order import HANDLER, order_of
 from maitred.store.port import Store
 
 JOBS_PER_CALL = 128
+CHECKED_AT_ONCE = 16
 
 
 class Accepted(NamedTuple):
@@ -31,22 +32,23 @@ async def accept(store: Store, settings: Settings, bodies: Sequence[object]) -> 
     answers: list[Accepted | MaitredError | None] = [None] * len(bodies)
     under_way: asyncio.Task[None] | None = None
     for first in range(0, len(bodies), JOBS_PER_CALL):
-        orders = _check(bodies[first : first + JOBS_PER_CALL], first, settings, answers)
+        orders = await _check(bodies[first : first + JOBS_PER_CALL], first, settings, answers)
         if under_way:
             await under_way
         under_way = asyncio.create_task(_send(store, settings, orders, answers))
-        # Let the call leave before the next bodies are checked.
-        await asyncio.sleep(0)
     if under_way:
         await under_way
     return [answer for answer in answers if answer is not None]
 
 
-def _check(
+async def _check(
     bodies: Sequence[object], first: int, settings: Settings, answers: list[Accepted | MaitredError | None]
 ) -> list[tuple[int, Order]]:
     orders = []
     for index, body in enumerate(bodies, first):
+        if index % CHECKED_AT_ONCE == 0:
+            # Let the call before leave meanwhile, and others of this loop have their turn.
+            await asyncio.sleep(0)
         try:
             orders.append((index, order_of(body, settings)))
         except MaitredError as error:

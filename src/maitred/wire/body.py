@@ -8,7 +8,6 @@ import binascii
 import math
 import re
 from base64 import b64decode
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -196,9 +195,11 @@ class CommandRun(_Strict):
 def _kind_of_run(run: object) -> str | None:
     if isinstance(run, HandlerRun | CommandRun):
         run = vars(run)
-    if not isinstance(run, Mapping):
+    if not isinstance(run, dict):
         return None
-    return next((f"kind={name}" for name in ("handler", "command") if name in run), None)
+    if "handler" in run:
+        return "kind=handler"
+    return "kind=command" if "command" in run else None
 
 
 class JobBody(_Strict):
