@@ -50,7 +50,7 @@ local function update(q, r, o, body)
     if r.expires > 0 and o.expires == 0 then
       call('ZREM', q.prefix .. K.Expiry, r.key)
     elseif o.expires > 0 then
-      add(q, q.prefix .. K.Expiry, o.expires, r.key)
+      add(q, q.prefix .. K.Expiry, string.format('%d', o.expires), r.key)
       q.expiry_at = math.min(q.expiry_at, o.expires)
     end
     describe(q, r, o, body)

@@ -13,7 +13,7 @@ local function end_job(q, r, code, message, result)
   r.tail = struct.pack('<Bc0I4c0I4c0', #code, code, #message, message, #result, result)
     .. string.sub(r.tail, #NO_END + 1)
   counted(q, r, 1)
-  add(q, q.prefix .. K.Ended, q.now, r.key)
+  add(q, q.prefix .. K.Ended, q.now_text, r.key)
   touch(q, r)
 end
 

@@ -28,11 +28,11 @@ local function enter(q, r, lane, keys)
   q.delta[r.submitter] = (q.delta[r.submitter] or 0) + 1
   if not keys.listed then
     keys.listed = true
-    add(q, q.prefix .. K.Lanes, 0, lane)
+    add(q, q.prefix .. K.Lanes, '0', lane)
   end
   if r.band >= SCHEDULED and r.release > q.now and r.release < q.due_at then q.due_at = r.release end
   if r.expires > 0 then
-    add(q, q.prefix .. K.Expiry, r.expires, r.key)
+    add(q, q.prefix .. K.Expiry, string.format('%d', r.expires), r.key)
     if r.expires < q.expiry_at then q.expiry_at = r.expires end
   end
 end
@@ -42,9 +42,11 @@ local function join_line(q, r)
   local lane = lane_of(r)
   local keys, submitter, arrival = keys_of(q, lane), r.submitter, r.arrival
   set_own(r, false)
-  add(q, keys.places, 0, order_key(r.band, r.release, arrival) .. 'S' .. submitter)
-  add(q, keys.stack .. submitter, q.settings.order == 'oldest-first' and arrival or -arrival, r.key)
-  add(q, keys.nonces .. submitter, r.release, arrival == r.record and r.key or key8(arrival))
+  add(q, keys.places, '0', order_key(r.band, r.release, arrival) .. 'S' .. submitter)
+  add(q, keys.stack .. submitter,
+    string.format('%d', q.settings.order == 'oldest-first' and arrival or -arrival), r.key)
+  add(q, keys.nonces .. submitter, r.release == q.now and q.now_text or string.format('%d', r.release),
+    arrival == r.record and r.key or key8(arrival))
   enter(q, r, lane, keys)
 end
 
@@ -53,8 +55,8 @@ local function join_own(q, r)
   local lane = lane_of(r)
   local keys = keys_of(q, lane)
   set_own(r, true)
-  add(q, keys.places, 0, own_member(r))
-  add(q, q.prefix .. K.Own .. r.submitter, r.arrival, r.key)
+  add(q, keys.places, '0', own_member(r))
+  add(q, q.prefix .. K.Own .. r.submitter, string.format('%d', r.arrival), r.key)
   enter(q, r, lane, keys)
 end
 

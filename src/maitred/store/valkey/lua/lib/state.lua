@@ -58,6 +58,7 @@ local function open(keys, args)
   q.seq, q.waiting, q.paused, q.free = values[2], values[4], values[5] == 1, values[6]
   q.due_at, q.expiry_at, q.lease_at, q.alarm = values[7], values[8], values[9], values[10]
   q.now = math.max(clock(args[1]), values[3])
+  q.now_text = string.format('%d', q.now)
   q.dice = args[2]
   q.counts = {}
   for i = FIXED + 1, #values - 1 do q.counts[i - FIXED] = values[i] end
@@ -119,7 +120,8 @@ local function forget(q, r)
   call('HDEL', q.prefix .. K.Bodies, record)
 end
 
--- Gathers what is added to a sorted set, for one command each.
+-- Gathers what is added to a sorted set, for one command each. A score is given as text: the server would print
+-- a number as a fraction, which takes it as long as the insertion.
 local function add(q, key, score, member)
   local list = q.adds[key]
   if list then
