@@ -61,6 +61,12 @@ async def test_jobs_are_found_by_key_submitter_and_metadata(guest: Guest) -> Non
     assert [item["key"] for item in both] == ["k3", "k7"]
 
 
+async def test_parameters_that_are_empty_ask_for_nothing(guest: Guest) -> None:
+    await busy(guest)
+    page = await guest.sees("/jobs", state="", key="", submitter="", batch="", cursor="")
+    assert page["total"] == 9
+
+
 async def test_a_job_is_listed_once_as_its_newest_version(guest: Guest) -> None:
     await guest.store.configure(Settings(lease=60 * MINUTE))
     for _ in range(3):

@@ -58,7 +58,7 @@ _PROBLEMS = {
 EXAMPLE_BODY: Schema = {
     "key": "assignment-3/ada",
     "submitter": {"type": "user", "id": "ada"},
-    "run": {"handler": "grade", "args": {"assignment": 3}},
+    "run": {"command": ["python3", "main.py"], "files": {"main.py": {"text": "print('hello')"}}},
     "metadata": {"course": "cs101"},
 }
 

@@ -46,6 +46,11 @@ NOT_YET: Mapping[str, str] = {
 }
 
 
+def whole(value: object) -> object:
+    """Let a whole number be written as `5.0`: JSON has one kind of number, and some writers add the point."""
+    return int(value) if type(value) is float and value.is_integer() else value
+
+
 def faults_of(error: ValidationError) -> list[Fault]:
     """Give the faults that pydantic found, in its order, each path once."""
     found: dict[str, str] = {}

@@ -2,10 +2,10 @@
 
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from maitred.errors import InvalidJob
-from maitred.wire.faults import faults_of
+from maitred.wire.faults import faults_of, whole
 
 _LARGEST_EXACT = (1 << 53) - 1
 
@@ -22,7 +22,7 @@ class _Optional(BaseModel):
 class MoveBody(_Optional):
     """Which place the caller saw; the move is refused if it is no longer that job's."""
 
-    nonce: Annotated[int, Field(ge=0, le=_LARGEST_EXACT)] | None = None
+    nonce: Annotated[Annotated[int, Field(ge=0, le=_LARGEST_EXACT)] | None, BeforeValidator(whole)] = None
 
 
 class _Reasoned(_Optional):
