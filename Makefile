@@ -39,9 +39,9 @@ parts: ## install the Debian packages that the tests need, if they are missing
 lock: $(VENV)/.dev ## write the lock files anew (ARGS=--upgrade for newer versions)
 	@ARGS="$(ARGS)" tools/lock.sh
 
-clean: ## remove what was made: .venv, caches and builds; data stays
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+clean: ## remove what was made: .venv, the peers of bench, caches and builds; data stays
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.envs
+	find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	@tools/venv.sh $(VENV)

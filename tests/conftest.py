@@ -6,7 +6,6 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from redis.asyncio import Redis
 
 from maitred.core.settings import Settings
 from maitred.store.memory import MemoryStores
@@ -40,13 +39,13 @@ class Servers:
         self.home = home
         self.running: dict[str, Embedded] = {}
 
-    def socket(self, kind: str) -> str:
-        """Give the socket of a server of this kind, starting it if there is none."""
+    def url(self, kind: str) -> str:
+        """Give the address of a server of this kind, starting it if there is none."""
         if kind not in self.running:
             server = Embedded(self.home / kind, binary=self._binary(kind))
             server.start()
             self.running[kind] = server
-        return str(self.running[kind].socket)
+        return self.running[kind].url
 
     @staticmethod
     def _binary(kind: str) -> Path:
@@ -74,7 +73,7 @@ def connect(servers: Servers, kind: str, clock: Clock | None) -> Stores:
     """Open a store of this kind; the caller closes it."""
     if kind == "memory":
         return MemoryStores(clock=clock)
-    return ValkeyStores(Redis(unix_socket_path=servers.socket(kind), protocol=2), clock=clock)
+    return ValkeyStores(servers.url(kind), clock=clock)
 
 
 @pytest.fixture(params=STORES)

@@ -14,7 +14,7 @@ from tests.conftest import Servers
 
 @pytest.fixture
 def url(servers: Servers) -> str:
-    return f"unix://{servers.socket('valkey')}"
+    return servers.url("valkey")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
@@ -253,17 +253,19 @@ class Worker:
             with suppress(TimeoutError):
                 async with asyncio.timeout(grace):
                     await self._idle.wait()
-        rest = dict(self._running)
+        rest = list(self._running.values())
         self._running.clear()
-        for task in rest.values():
+        for task in rest:
             task.cancel()
-        await asyncio.gather(*rest.values(), return_exceptions=True)
+        await asyncio.gather(*rest, return_exceptions=True)
         self._flush()
         with suppress(TimeoutError, StoreError):
-            async with asyncio.timeout(grace):
-                await self._hand_back(list(rest))
+            async with asyncio.timeout(max(1.0, grace)):
                 await asyncio.gather(*self._calls)
+                await self._hand_back()
 
-    async def _hand_back(self, leases: Sequence[Lease]) -> None:
-        if leases:
-            await self._store.hand_back(self.name, leases)
+    async def _hand_back(self) -> None:
+        """Give back all that the store still counts as this worker's, also what never reached it."""
+        left = await self._store.renew(self.name, [])
+        if left.starts:
+            await self._store.hand_back(self.name, [start.lease for start in left.starts])

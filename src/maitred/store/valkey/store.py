@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
-from redis.asyncio import Redis
-
+from maitred.core.invariants import Violation
 from maitred.core.job import (
     Finish,
     Lease,
@@ -35,9 +34,11 @@ from maitred.errors import (
     SettingsForbidden,
     UnknownJob,
 )
-from maitred.store.port import Clock, Dice, EndedPage, LinePage, Status, SubmitterView, WorkerView
+from maitred.store.port import Clock, Dice, EndedPage, LinePage, Progress, Status, SubmitterView, WorkerView
 from maitred.store.valkey import keys
 from maitred.store.valkey.calls import Calls
+from maitred.store.valkey.coalesce import Coalescer
+from maitred.store.valkey.connection import Address
 from maitred.store.valkey.dump import read_dump
 from maitred.store.valkey.records import (
     decode_message,
@@ -48,6 +49,10 @@ from maitred.store.valkey.records import (
     record_key,
     text,
 )
+
+# In an order in which the repair of one part can rely on the parts before.
+CHECKED_PARTS = ("jobs", "stacks", "nonces", "places", "own", "ids", "ended", "expiry", "waiting", "totals")
+PAGE = 200
 
 _REFUSALS: dict[bytes, type[MaitredError]] = {
     b"not-waiting": NotWaiting,
@@ -74,6 +79,7 @@ class ValkeyStore:
         self._floor = keys.floor(queue)
         self._clock = clock
         self._dice = dice or _random_bytes
+        self._puts = Coalescer(self._put)
 
     async def configure(self, settings: Settings) -> None:
         """Make the queue, or give it new settings."""
@@ -84,8 +90,9 @@ class ValkeyStore:
 
     async def put(self, orders: Sequence[Order]) -> list[Put | Refusal]:
         """Create or update jobs in turn."""
-        if not orders:
-            return []
+        return await self._puts.put(orders) if orders else []
+
+    async def _put(self, orders: Sequence[Order]) -> list[Put | Refusal]:
         args: list[bytes] = []
         for order in orders:
             args += (encode_order(order), order.body)
@@ -213,6 +220,25 @@ class ValkeyStore:
             ],
         )
 
+    async def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[Violation]:
+        """Look for broken invariants page by page, so that no step blocks the server for long."""
+        found: list[Violation] = []
+        for part in CHECKED_PARTS:
+            cursors, looked_at = [b"0"], 0
+            while cursors:
+                following, seen, faults, long = await self._call(
+                    "check", part, cursors.pop(), PAGE, int(repair)
+                )
+                cursors += [cursor for cursor in (following, *long) if cursor]
+                looked_at += seen
+                found += [
+                    Violation(text(faults[i]), text(faults[i + 1]), bool(faults[i + 2]))
+                    for i in range(0, len(faults), 3)
+                ]
+                if progress:
+                    progress(part, looked_at)
+        return found
+
     async def snapshot(self) -> Snapshot:
         """Give all state at one moment."""
         _, flat = await self._call("snapshot")
@@ -263,9 +289,9 @@ def _read_settings(written: bytes) -> Settings:
 class ValkeyStores:
     """All queues of one server."""
 
-    def __init__(self, client: "Redis", *, clock: Clock | None = None, dice: Dice | None = None) -> None:
-        """Use a redis-py client; it is closed with this object."""
-        self._calls = Calls(client)
+    def __init__(self, url: str, *, clock: Clock | None = None, dice: Dice | None = None) -> None:
+        """Read the address; ConfigError if it is not one. The connection is made at the first call."""
+        self._calls = Calls(Address.read(url))
         self._clock, self._dice = clock, dice
 
     def queue(self, name: str) -> ValkeyStore:
@@ -282,4 +308,4 @@ class ValkeyStores:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._calls.close()
+        self._calls.close()

@@ -1,0 +1,86 @@
+"""Maitred's probe: it does to the store what producers and workers do, in calls of a chosen size.
+
+It speaks to the store's port, not to the queue's public face: what is asked is what the server spends, and a
+client that gathers calls by itself would blur how many jobs went in one. See `figures/server_time.py`.
+"""
+
+import asyncio
+import itertools
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import uvloop
+
+from benchmarks.programs.desk import Desk
+from maitred.core.job import Finish, Order, Start, Submitter
+from maitred.core.settings import MINUTE, Settings
+from maitred.store.connect import connect
+from maitred.store.port import Store
+
+_WORKER = "probe"
+_FILL = 200
+# Nothing here renews leases, and the line may be longer than a queue's usual bound.
+_SETTINGS = Settings(lease=30 * MINUTE, max_total=10_000_000, max_per_submitter=1_000_000)
+
+
+class Probe:
+    """A queue, its submitters, and one worker that joins and leaves."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._numbers = itertools.count()
+        self._running: list[Start] = []
+        self._submitters = 1
+        self._body = b""
+
+    async def fill(self, jobs: int, submitters: int, payload: int) -> None:
+        self._submitters, self._body = submitters, b"x" * payload
+        await self.submit(jobs, _FILL)
+
+    async def submit(self, jobs: int, per_call: int) -> None:
+        for size in _portions(jobs, per_call):
+            await self._store.put([self._order() for _ in range(size)])
+
+    async def join(self, slots: int) -> None:
+        self._running = (await self._store.join(_WORKER, slots, ["noop"])).starts
+
+    async def start(self, jobs: int) -> None:
+        """Finish what runs and start as many, call after call, until so many have started."""
+        started = 0
+        while started < jobs:
+            shift = await self._store.finish(_WORKER, [Finish(each.lease) for each in self._running])
+            self._running = shift.starts
+            started += len(shift.starts)
+
+    async def leave(self) -> None:
+        await self._store.leave(_WORKER)
+        await self._store.finish(_WORKER, [Finish(each.lease) for each in self._running])
+
+    def _order(self) -> Order:
+        number = next(self._numbers)
+        submitter = Submitter("user", str(number % self._submitters))
+        return Order(id=f"{number:032x}", submitter=submitter, need="noop", body=self._body)
+
+
+def _portions(total: int, size: int) -> Iterator[int]:
+    for begun in range(0, total, size):
+        yield min(size, total - begun)
+
+
+async def serve(desk: Desk) -> None:
+    stores = connect(f"unix://{os.environ['BENCH_STORE']}")
+    store = stores.queue("bench")
+    await store.configure(_SETTINGS)
+    probe = Probe(store)
+    desk.say(ready=True)
+    for request in desk.requests():
+        words: dict[str, Any] = dict(request)
+        await getattr(probe, words.pop("do"))(**words)
+        desk.say(done=True)
+    await stores.close()
+
+
+if __name__ == "__main__":
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve(Desk()))

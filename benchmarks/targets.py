@@ -1,0 +1,105 @@
+"""What Maitred must show beside its peers, and whether this run showed it.
+
+Each target is a sentence, a bound and the number that is held against it. Where a figure was not taken,
+by choice or because it failed, the target is open rather than short.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from benchmarks.figures.server_time import key
+from benchmarks.results import Results, quotient
+from benchmarks.words import TIMES, spaced
+
+Verdict = Literal["reached", "short", "not measured"]
+SUBJECT = "maitred"
+_PEERS = ("dramatiq", "huey", "bullmq")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A bound, and the number that this run has for it."""
+
+    what: str
+    bound: float | None
+    measured: float | None
+    at_least: bool
+    unit: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.bound is None or self.measured is None:
+            return "not measured"
+        held = self.measured >= self.bound if self.at_least else self.measured <= self.bound
+        return "reached" if held else "short"
+
+    def as_json(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "verdict": self.verdict}
+
+
+def targets(results: Results) -> list[Target]:
+    """Hold a run against every target."""
+    return [
+        *_throughput(results),
+        *_latency(results),
+        *_server_time(results),
+        *_cost(results),
+        *_to_come(),
+    ]
+
+
+def _throughput(results: Results) -> Iterator[Target]:
+    for peer, times in (("bullmq", 2.0), ("dramatiq", 8.0)):
+        ratio = results.ratio(SUBJECT, peer, "drain", "jobs_per_s")
+        yield Target(f"drain ÷ {peer}", times, ratio, at_least=True, unit=TIMES)
+    bulk = [rate for peer in _PEERS if (rate := results.median(peer, "bulk", "jobs_per_s")) is not None]
+    best = max(bulk, default=None)
+    ratio = quotient(results.median(SUBJECT, "bulk", "jobs_per_s"), best)
+    yield Target("bulk enqueue ÷ the best peer's", 5.0, ratio, at_least=True, unit=TIMES)
+    ratio = results.ratio(SUBJECT, "dramatiq", "single", "jobs_per_s")
+    yield Target("single enqueue ÷ dramatiq", 1.2, ratio, at_least=True, unit=TIMES)
+
+
+def _latency(results: Results) -> Iterator[Target]:
+    """No queue is asked to beat the bare hand-off: where that lies above the bound, it is the bound."""
+    for number, share, words in (
+        ("p50_ms", 0.5, "start latency p50: half of huey's"),
+        ("p99_ms", 1.0, "start latency p99: huey's"),
+    ):
+        huey, bare = (results.median(system, "latency", number) for system in ("huey", "bare"))
+        bound = None if huey is None else max(share * huey, bare or 0.0)
+        yield Target(words, bound, results.median(SUBJECT, "latency", number), at_least=False, unit=" ms")
+
+
+def _server_time(results: Results) -> Iterator[Target]:
+    # The bound is about these two lengths; a quick run, which has no such line, leaves it open.
+    few, many = 4_000, 1_000_000
+    for per_call, times in ((1, 1.2), (64, 2.0)):
+        way = "call by call" if per_call == 1 else f"{per_call} per call"
+        for verb in ("submit", "start"):
+            growth = quotient(
+                results.median(SUBJECT, "server", key(verb, many, per_call)),
+                results.median(SUBJECT, "server", key(verb, few, per_call)),
+            )
+            words = f"server time per {verb}, {way}: {spaced(many)} ÷ {spaced(few)} waiting"
+            yield Target(words, times, growth, at_least=False, unit=TIMES)
+
+
+def _cost(results: Results) -> Iterator[Target]:
+    commands = results.median(SUBJECT, "idle", "commands_per_s")
+    yield Target("an idle worker's commands per second", 2.0, commands, at_least=False)
+    cpu = results.median(SUBJECT, "idle", "cpu_percent")
+    yield Target("an idle worker's share of a core", 1.0, cpu, at_least=False, unit=" %")
+    size = results.median(SUBJECT, "memory", "bytes_per_job")
+    kilobytes = None if size is None else size / 1000
+    yield Target("memory per waiting job, 1 kB configuration", 2.5, kilobytes, at_least=False, unit=" kB")
+
+
+def _to_come() -> Iterator[Target]:
+    """Name the targets of parts that are not built yet, so that nobody takes them for reached."""
+    yield Target("estimates: a full pass over 100 000 waiting jobs", 0.15, None, at_least=False, unit=" s")
+    yield Target("estimates: appending one job", 50.0, None, at_least=False, unit=" µs")
+    words = "a ZooKeeper stage transition ÷ a raw multi of the same operations"
+    yield Target(words, 0.8, None, at_least=True, unit=TIMES)

@@ -1,0 +1,97 @@
+"""A queue on the real clock with a worker beside the test."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from maitred.core.job import Job, Order, Phase, Submitter, View
+from maitred.core.settings import SECOND, Settings
+from maitred.service.handlers import Handlers
+from maitred.store.port import Store, Stores
+from maitred.wire.codec import encode_json
+from maitred.worker import Worker
+from tests.conftest import Servers, connect
+from tests.waiting import eventually
+
+U1 = Submitter("user", "1")
+
+
+async def found(look: Callable[[], Awaitable[Job | None]]) -> Job:
+    """Wait for a job to be as wanted."""
+    job = await eventually(look)
+    assert job is not None
+    return job
+
+
+class Kitchen:
+    """A queue, its handlers, and what became of the jobs."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.handlers = Handlers()
+        self.settings = Settings()
+
+    async def set(self, **changes: Any) -> None:
+        """Change the queue's settings; durations in seconds."""
+        fields: dict[str, Any] = {
+            name: round(value * SECOND) if isinstance(value, float) else value
+            for name, value in changes.items()
+        }
+        self.settings = replace(self.settings, **fields)
+        await self.store.configure(self.settings)
+
+    @asynccontextmanager
+    async def worker(self, slots: int = 2) -> AsyncIterator[Worker]:
+        """Run a worker for the time of the block, and stop it in order afterwards."""
+        worker = Worker(self.store, self.handlers, slots)
+        task = asyncio.create_task(worker.run())
+        try:
+            yield worker
+        finally:
+            worker.stop()
+            await task
+
+    async def call(self, handler: str, id: str = "job", who: Submitter = U1, **args: Any) -> None:
+        """Submit a job for a handler."""
+        body = encode_json({"key": id, "run": {"handler": handler, "args": args}})
+        await self.store.put([Order(id, who, f"handler:{handler}", body)])
+
+    async def command(self, *argv: str, id: str = "job", files: dict[str, Any] | None = None) -> None:
+        """Submit a command."""
+        body = encode_json({"key": id, "run": {"command": argv, "files": files or {}}})
+        await self.store.put([Order(id, U1, "command", body)])
+
+    async def view(self, id: str = "job") -> View:
+        [view] = await self.store.read([id])
+        assert view is not None
+        return view
+
+    async def until(self, phase: Phase, id: str = "job") -> Job:
+        """Wait until the job is in this phase."""
+
+        async def look() -> Job | None:
+            job = (await self.view(id)).job
+            return job if job.phase is phase else None
+
+        return await found(look)
+
+    async def ended(self, id: str = "job") -> Job:
+        """Wait until the job has ended."""
+        return await self.until(Phase.ENDED, id)
+
+
+@pytest.fixture
+async def stores(servers: Servers, kind: str) -> AsyncIterator[Stores]:
+    """Override: the stores on their own clock."""
+    stores = connect(servers, kind, None)
+    yield stores
+    await stores.close()
+
+
+@pytest.fixture
+def kitchen(store: Store) -> Kitchen:
+    return Kitchen(store)

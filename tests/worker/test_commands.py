@@ -1,0 +1,112 @@
+"""Commands run in a directory and a process group of their own, and nothing of them is left."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from maitred.core.job import Phase
+from tests.waiting import eventually
+from tests.worker.conftest import Kitchen
+
+
+@pytest.fixture(params=["valkey"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """One store is enough: commands are the worker's own business."""
+    return str(request.param)
+
+
+async def run(kitchen: Kitchen, *argv: str, **more: object) -> tuple[str, dict[str, object]]:
+    async with kitchen.worker():
+        await kitchen.command(*argv, **more)  # type: ignore[arg-type]
+        job = await kitchen.ended()
+    return job.code, json.loads(job.result or b"{}")
+
+
+async def test_a_command_prints_and_ends(kitchen: Kitchen) -> None:
+    code, result = await run(kitchen, "sh", "-c", "echo out; echo err >&2")
+    assert (code, result) == ("", {"exit": 0, "stdout": "out\n", "stderr": "err\n"})
+
+
+async def test_a_command_has_its_files_and_no_others(kitchen: Kitchen) -> None:
+    files = {"a/b.txt": {"text": "hello"}, "c": {"base64": "AAE="}}
+    code, result = await run(
+        kitchen, "sh", "-c", "cat a/b.txt; wc -c < c; find . -type f | wc -l", files=files
+    )
+    assert (code, result["stdout"]) == ("", "hello2\n2\n")
+
+
+async def test_a_command_does_not_see_the_workers_environment(
+    kitchen: Kitchen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET", "x")
+    _, result = await run(kitchen, "env")
+    assert "SECRET" not in str(result["stdout"])
+
+
+async def test_a_status_other_than_zero_is_a_failure_with_its_output(kitchen: Kitchen) -> None:
+    code, result = await run(kitchen, "sh", "-c", "echo so far; exit 3")
+    assert (code, result["exit"], result["stdout"]) == ("exit", 3, "so far\n")
+    assert (await kitchen.view()).job.message == "it ended with exit status 3"
+
+
+async def test_a_program_that_is_not_there_is_a_clear_failure(kitchen: Kitchen) -> None:
+    code, _ = await run(kitchen, "no-such-program")
+    assert code == "command"
+    assert "no-such-program" in (await kitchen.view()).job.message
+
+
+async def test_output_is_bounded_and_the_cut_is_shown(kitchen: Kitchen) -> None:
+    code, result = await run(kitchen, "sh", "-c", "yes 0123456789 | head -c 1000000; echo; echo end")
+    assert code == ""
+    text = str(result["stdout"])
+    assert len(text) < 70_000
+    assert text.startswith("[")
+    assert text.endswith("end\n")
+
+
+async def test_the_whole_group_is_gone_after_the_time_limit(kitchen: Kitchen, tmp_path: Path) -> None:
+    await kitchen.set(time_limit=0.3, kill_after=0.05)
+    note = tmp_path / "pids"
+    script = f"trap '' TERM; (trap '' TERM; echo $$ > {note}; sleep 300) & echo $! >> {note}; sleep 300"
+    code, _ = await run(kitchen, "sh", "-c", script)
+    assert code == "time-limit"
+    for pid in note.read_text().split():
+        assert not alive(int(pid))
+
+
+async def test_what_a_command_leaves_behind_in_its_group_is_ended_with_it(
+    kitchen: Kitchen, tmp_path: Path
+) -> None:
+    note = tmp_path / "pid"
+    code, _ = await run(kitchen, "sh", "-c", f"sleep 300 & echo $! > {note}")
+    assert code == ""
+    assert not alive(int(note.read_text()))
+
+
+async def test_a_cancelled_command_is_ended(kitchen: Kitchen, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    async with kitchen.worker():
+        await kitchen.command("sh", "-c", f"echo $$ > {note}.new; mv {note}.new {note}; sleep 300")
+        await kitchen.until(Phase.RUNNING)
+
+        async def started() -> bool:
+            return note.exists()
+
+        async def free() -> bool:
+            return (await kitchen.store.status()).free == 2
+
+        await eventually(started)
+        await kitchen.store.cancel("job", "")
+        await eventually(free)
+        assert not alive(int(note.read_text()))
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        os.kill(pid, 0)
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
