@@ -1,4 +1,4 @@
-"""The small bodies: of a move in line, a cancel and a pause. All of their fields are optional."""
+"""The small bodies: of a move in line, a cancel, a pause and a check. All of their fields are optional."""
 
 from typing import Annotated, TypeVar
 
@@ -37,7 +37,13 @@ class PauseBody(_Reasoned):
     """Why a queue is paused or resumed."""
 
 
-Request = TypeVar("Request", MoveBody, CancelBody, PauseBody)
+class CheckBody(_Optional):
+    """Whether what is broken shall be put right."""
+
+    repair: bool = False
+
+
+Request = TypeVar("Request", MoveBody, CancelBody, PauseBody, CheckBody)
 
 
 def parse_request(model: type[Request], value: object) -> Request:
