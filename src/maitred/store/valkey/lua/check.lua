@@ -93,7 +93,7 @@ PARTS.jobs = function(q, cursor, size)
   local next_cursor, flat = scan('HSCAN', q.prefix .. K.Jobs, cursor, size)
   for i = 1, #flat, 2 do
     local record = flat[i]
-    local r = decode_job(number8(record), flat[i + 1])
+    local r = decode_job(record, flat[i + 1])
     q.jobs[record] = r
     if call('HEXISTS', q.prefix .. K.Bodies, record) == 0 then
       fault(q, 'body', named(r) .. ' has lost its configuration')
@@ -362,7 +362,7 @@ PARTS.totals = function(q)
     fault(q, 'counts', 'the counts per state do not add up to the jobs that are kept', few and function()
       q.counts = {}
       local flat = call('HGETALL', q.prefix .. K.Jobs)
-      for i = 1, #flat, 2 do counted(q, decode_job(number8(flat[i]), flat[i + 1]), 1) end
+      for i = 1, #flat, 2 do counted(q, decode_job(flat[i], flat[i + 1]), 1) end
       for i = 1, 4 + #q.settings.stages do q.counts[i] = q.counts[i] or 0 end
     end)
   end
