@@ -68,6 +68,12 @@ def test_a_queue_is_paused_and_resumed(served: Terminal) -> None:
     assert served.gets("resume")["paused"] is False
 
 
+def test_a_sound_queue_is_called_so(served: Terminal) -> None:
+    served.gets("submit", "--", "ls")
+    assert served.types("check").stdout == "default is sound.\n"
+    assert served.gets("check", "--repair") == {"queue": "default", "violations": []}
+
+
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [

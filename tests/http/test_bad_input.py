@@ -94,6 +94,10 @@ async def test_one_fault_is_one_entry_with_its_path_and_changes_nothing(
     assert await guest.store.snapshot() == before
 
 
+async def test_a_whole_number_may_be_written_with_a_point(guest: Guest) -> None:
+    assert (await guest.submits(priority=7.0))["priority"] == 7
+
+
 async def test_l21_a_body_with_three_faults_has_three_entries(guest: Guest) -> None:
     sent = {"key": "", "submitter": {"type": "user"}, "run": {"handler": "grade"}, "priority": "high"}
     answer = await guest.puts(sent)
@@ -238,6 +242,7 @@ async def test_wrong_small_bodies_are_faults(guest: Guest) -> None:
     ):
         assert is_problem(await guest.asks("POST", job["id"], what, json=sent), 422, "invalid"), (what, sent)
     assert is_problem(await guest.asks("POST", job["id"], "/release", content=b"{"), 400, "malformed")
+    assert (await guest.asks("POST", job["id"], "/release", json={"nonce": None})).status_code == 200
 
 
 SCALARS = st.one_of(

@@ -1,5 +1,7 @@
 """Lists over HTTP: their order, their pages and their filters."""
 
+import pytest
+
 from maitred.core.job import Finish
 from maitred.core.settings import MINUTE, Settings
 from tests.http.guest import Guest, body
@@ -59,6 +61,25 @@ async def test_jobs_are_found_by_key_submitter_and_metadata(guest: Guest) -> Non
     assert course["total"] == 4
     both = await guest.sees_all("/jobs", **{"metadata.course": "cs101", "submitter": "user:3", "limit": 1})
     assert [item["key"] for item in both] == ["k3", "k7"]
+
+
+async def test_a_search_reads_a_bounded_part_per_request_and_goes_on(
+    guest: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await busy(guest)
+    monkeypatch.setattr("maitred.service.listing.SEARCH_STEP", 2)
+    monkeypatch.setattr("maitred.service.listing.MOST_SEARCHED", 3)
+    page = await guest.sees("/jobs", submitter="user:0")
+    assert (page["total"], bool(page["next"])) == (None, True)
+    for limit in (1, 2, 50):
+        found = await guest.sees_all("/jobs", submitter="user:0", limit=limit)
+        assert [item["key"] for item in found] == ["k4", "k8", "k0"], limit
+
+
+async def test_parameters_that_are_empty_ask_for_nothing(guest: Guest) -> None:
+    await busy(guest)
+    page = await guest.sees("/jobs", state="", key="", submitter="", batch="", cursor="")
+    assert page["total"] == 9
 
 
 async def test_a_job_is_listed_once_as_its_newest_version(guest: Guest) -> None:

@@ -66,7 +66,10 @@ async def test_a_page_of_the_server_itself_may_ask(guest: Guest) -> None:
 async def test_unknown_routes_and_methods_are_problems(guest: Guest) -> None:
     assert is_problem(await guest.http.get("/nope"), 404, "no-such-route")
     assert is_problem(await guest.http.get(f"{guest.url}/jobs/"), 404, "no-such-route")
-    assert is_problem(await guest.http.patch(f"{guest.url}/jobs"), 405, "no-such-method")
+    wrong = await guest.http.patch(f"{guest.url}/jobs")
+    assert is_problem(wrong, 405, "no-such-method")
+    assert wrong.headers["allow"] == "GET, PUT"
+    assert "GET" in (await guest.http.post("/docs")).headers["allow"]
     assert is_problem(await guest.http.get("/%ff"), 400, "malformed")
 
 

@@ -1,5 +1,6 @@
 """How a queue finds its store: a url, the settings, or the note of `maitred up`."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tests.conftest import Servers
 
 @pytest.fixture
 def url(servers: Servers) -> str:
-    return f"unix://{servers.socket('valkey')}"
+    return servers.url("valkey")
 
 
 @pytest.fixture
@@ -66,3 +67,20 @@ async def test_a_url_that_is_none_is_refused(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     with pytest.raises(maitred.ConfigError):
         await maitred.Queue("default", "http://example.org").line()
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_child_connects_for_itself(url: str, name: str) -> None:
+    queue = maitred.Queue(name, url).sync
+    queue.put("parent", submitter="user:7", handler="grade")
+    child = os.fork()
+    if child == 0:
+        try:
+            queue.put("child", submitter="user:8", handler="grade")
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    try:
+        assert {job.key for job in queue.line().items} == {"parent", "child"}
+    finally:
+        queue.close()

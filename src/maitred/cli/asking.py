@@ -1,4 +1,4 @@
-"""The commands that ask a server: submit, show, line, release, delay, rm, cancel, pause, resume."""
+"""The commands that ask a server: submit, show, line, release, delay, rm, cancel, pause, resume, check."""
 
 import asyncio
 import getpass
@@ -14,7 +14,7 @@ import typer
 from maitred.cli import options
 from maitred.cli.address import find_server
 from maitred.cli.exits import expected
-from maitred.cli.printing import print_job, print_line, print_queue
+from maitred.cli.printing import print_check, print_job, print_line, print_queue
 from maitred.client import Client
 from maitred.errors import ConfigError
 
@@ -186,6 +186,23 @@ def resume(
 ) -> None:
     """Let a queue start jobs again."""
     print_queue(_ask(server, data, lambda client: client.resume(queue)), as_json=as_json)
+
+
+@commands.command()
+@expected
+def check(
+    *,
+    queue: options.Queue = options.DEFAULT_QUEUE,
+    repair: Annotated[bool, typer.Option("--repair", help="Put right what can be.")] = False,
+    server: options.Server = None,
+    data: options.Data = options.DEFAULT_DATA,
+    as_json: options.Json = False,
+) -> None:
+    """Look for broken rules in a queue's store; ends with 1 if one stays broken."""
+    found = _ask(server, data, lambda client: client.check(queue, repair=repair))
+    print_check(found, as_json=as_json)
+    if not all(violation.repaired for violation in found.violations):
+        raise typer.Exit(1)
 
 
 def _submitter(text: str | None) -> dict[str, str]:

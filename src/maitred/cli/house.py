@@ -8,9 +8,11 @@ import asyncio
 import contextlib
 import signal
 import socket
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 
+import structlog
 import typer
 import uvloop
 
@@ -47,7 +49,7 @@ def up(file: Path | None, data: Path, *, host: str, port: int, slots: int, app: 
             embedded = Embedded(data, durability=settings.store.durability)
             url = house.enter_context(embedded).url
         house.enter_context(noted(data, address(taken)))
-        uvloop.run(_serve(url, settings, taken, handlers, slots))
+        _open(_serve(url, settings, taken, handlers, slots))
 
 
 def serve(file: Path | None, data: Path, *, store: str | None, host: str, port: int) -> None:
@@ -56,7 +58,7 @@ def serve(file: Path | None, data: Path, *, store: str | None, host: str, port: 
     with take_port(host, port) as taken:
         url = store or settings.store.url or embedded_url(data)
         with noted(data, address(taken)):
-            uvloop.run(_serve(url, settings, taken, {}, 0))
+            _open(_serve(url, settings, taken, {}, 0))
 
 
 def work(
@@ -71,12 +73,19 @@ def work(
     """Run workers until a signal comes."""
     handlers = load_app(app)
     url = store or config.load(file).store.url or embedded_url(data)
-    uvloop.run(_work(url, handlers, slots, queues))
+    _open(_work(url, handlers, slots, queues))
+
+
+def _open(house: Coroutine[None, None, None]) -> None:
+    """Run the house on a fast loop; what it logs goes to the error output, apart from what it answers."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    uvloop.run(house)
 
 
 async def _serve(
     url: str, settings: config.Config, taken: socket.socket, handlers: Mapping[str, Handlers], slots: int
 ) -> None:
+    asked = _asked_to_stop()
     stores = connect(url)
     try:
         for name, queue in settings.queues.items():
@@ -93,7 +102,7 @@ async def _serve(
         typer.echo(f"Maitred is ready at {address(taken)}")
         typer.echo(NEXT.format(address=address(taken)))
         try:
-            await _run(list(workers.values()), serving)
+            await _run(asked, list(workers.values()), serving)
         finally:
             server.stop()
             await serving
@@ -102,12 +111,13 @@ async def _serve(
 
 
 async def _work(url: str, handlers: Mapping[str, Handlers], slots: int, queues: Sequence[str]) -> None:
+    asked = _asked_to_stop()
     stores = connect(url)
     try:
         names = list(queues or handlers or await stores.names())
         workers = await _workers(stores, handlers, slots, names)
         typer.echo(f"Working with {slots} slots in each of: {', '.join(names)}")
-        await _run(list(workers.values()))
+        await _run(asked, list(workers.values()))
     finally:
         await stores.close()
 
@@ -128,9 +138,9 @@ async def _takes(stores: Stores, queue: str, worker: Worker) -> bool:
     return any(known.name == worker.name and not known.draining for known in status.workers)
 
 
-async def _run(workers: Sequence[Worker], *others: asyncio.Task[None]) -> None:
+async def _run(asked: asyncio.Event, workers: Sequence[Worker], *others: asyncio.Task[None]) -> None:
     """Run workers until a signal comes, or anything ends by itself; then let the workers end in order."""
-    stopped = _signalled()
+    stopped = asyncio.create_task(asked.wait())
     working = [asyncio.create_task(worker.run()) for worker in workers]
     try:
         await asyncio.wait([stopped, *working, *others], return_when=asyncio.FIRST_COMPLETED)
@@ -141,13 +151,13 @@ async def _run(workers: Sequence[Worker], *others: asyncio.Task[None]) -> None:
         stopped.cancel()
 
 
-def _signalled() -> asyncio.Task[bool]:
-    """Give a task that ends when this process is asked to stop."""
+def _asked_to_stop() -> asyncio.Event:
+    """Give an event that a signal to stop sets, from now on."""
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, asked.set)
-    return asyncio.create_task(asked.wait())
+    return asked
 
 
 async def _until(event: asyncio.Event, task: asyncio.Task[None]) -> None:

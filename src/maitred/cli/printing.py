@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from maitred.wire import JobDocument, Page, QueueDocument
+from maitred.wire import CheckDocument, JobDocument, Page, QueueDocument
 
 
 def print_json(document: BaseModel) -> None:
@@ -74,6 +74,18 @@ def print_queue(queue: QueueDocument, *, as_json: bool) -> None:
         return
     paused = "paused" if queue.paused else "open"
     typer.echo(f"{queue.name} is {paused}: {queue.waiting} waiting, {queue.running} running.")
+
+
+def print_check(found: CheckDocument, *, as_json: bool) -> None:
+    """Print what a check found, a line for each."""
+    if as_json:
+        print_json(found)
+        return
+    for violation in found.violations:
+        repaired = " (repaired)" if violation.repaired else ""
+        typer.echo("".join(map(str, _plain([f"{violation.code}: {violation.text}{repaired}"]))))
+    if not found.violations:
+        typer.echo(f"{found.queue} is sound.")
 
 
 def _print_pairs(pairs: Iterable[tuple[str, object]]) -> None:

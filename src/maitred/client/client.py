@@ -10,6 +10,7 @@ import httpx
 from maitred.client.problems import error_of
 from maitred.errors import MaitredError, ServerUnreachable
 from maitred.wire import (
+    CheckDocument,
     JobBody,
     JobDocument,
     Page,
@@ -101,6 +102,11 @@ class Client:
         """Let a queue start jobs again."""
         return QueueDocument.model_validate(await self._call("POST", queue, "resume"))
 
+    async def check(self, queue: str, *, repair: bool = False) -> CheckDocument:
+        """Look for broken rules in a queue's store; this takes as long as the queue is large."""
+        answer = await self._call("POST", queue, "check", body={"repair": repair}, patience=None)
+        return CheckDocument.model_validate(answer)
+
     async def close(self) -> None:
         """Give back the connections."""
         await self._http.aclose()
@@ -118,12 +124,17 @@ class Client:
         return JobDocument.model_validate(await self._call("POST", queue, "jobs", id, verb, body=body))
 
     async def _call(
-        self, method: str, *path: str, query: Mapping[str, str] | None = None, body: object = None
+        self,
+        method: str,
+        *path: str,
+        query: Mapping[str, str] | None = None,
+        body: object = None,
+        patience: float | None = PATIENCE,
     ) -> Any:
         """Make a call to a path below the queues; its parts are encoded here."""
         url = "/".join(["/api/v1/queues", *(quote(part, safe="") for part in path)])
         try:
-            answer = await self._http.request(method, url, params=query or None, json=body)
+            answer = await self._http.request(method, url, params=query or None, json=body, timeout=patience)
         except (httpx.TransportError, httpx.InvalidURL) as error:
             raise ServerUnreachable(f"No server answers at {self.address}.") from error
         if answer.is_success:

@@ -12,9 +12,8 @@ def job_id(key: str, response_url: str | None = None) -> str:
 
     No address and an empty one are the same.
     """
-    digest = blake2b(digest_size=18)
-    for part in (key.encode(), (response_url or "").encode()):
-        digest.update(len(part).to_bytes(4, "big"))
-        digest.update(part)
+    first, second = key.encode(), (response_url or "").encode()
+    lengths = len(first).to_bytes(4, "big"), len(second).to_bytes(4, "big")
+    digest = blake2b(b"".join((lengths[0], first, lengths[1], second)), digest_size=18)
     # A dash could come first, and a command line would take the id for an option.
     return b64encode(digest.digest(), altchars=b"_.").decode()

@@ -12,10 +12,11 @@ from maitred.core.snapshot import Snapshot, state_counts
 
 
 class Violation(NamedTuple):
-    """A rule that is broken, and where."""
+    """A rule that is broken, and where; `repaired` tells whether it was put right."""
 
     code: str
     text: str
+    repaired: bool = False
 
 
 def violations(snapshot: Snapshot, stages: tuple[str, ...] = ("processing",)) -> list[Violation]:

@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.routing import compile_path
 
 from maitred.errors import Fault, InvalidJob, MaitredError
 from maitred.http.answer import problem, problem_answer, problem_of
@@ -85,13 +86,25 @@ async def _faulty(_request: Request, error: Exception) -> Response:
     return problem_answer(problem_of(InvalidJob(faults)))
 
 
-async def _plain(_request: Request, error: Exception) -> Response:
+async def _plain(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException | StarletteHTTPException)  # noqa: S101 - how it is registered
     title = HTTPStatus(error.status_code).phrase
     detail = title if error.detail == title else str(error.detail)
     answer = problem_answer(problem(error.status_code, _CODES.get(error.status_code, "http"), title, detail))
     answer.headers.update(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (allowed := _allowed(request)):
+        answer.headers["Allow"] = allowed
     return answer
+
+
+def _allowed(request: Request) -> str:
+    """Name all methods of the path, as described; the framework names those of one route only."""
+    described: dict[str, dict[str, object]] = request.app.openapi()["paths"]
+    path = request.scope["path"]
+    for template, methods in described.items():
+        if template == path or compile_path(template)[0].match(path):
+            return ", ".join(sorted(method.upper() for method in methods))
+    return ""
 
 
 async def _gone(_request: Request, _error: Exception) -> Response:

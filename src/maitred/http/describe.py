@@ -11,6 +11,8 @@ from pydantic.json_schema import models_json_schema
 from maitred.http.answer import PROBLEM
 from maitred.wire import (
     CancelBody,
+    CheckBody,
+    CheckDocument,
     JobBody,
     JobDocument,
     MoveBody,
@@ -27,6 +29,8 @@ Schema = dict[str, Any]
 
 _MODELS: tuple[type[BaseModel], ...] = (
     CancelBody,
+    CheckBody,
+    CheckDocument,
     JobBody,
     JobDocument,
     MoveBody,
@@ -58,7 +62,7 @@ _PROBLEMS = {
 EXAMPLE_BODY: Schema = {
     "key": "assignment-3/ada",
     "submitter": {"type": "user", "id": "ada"},
-    "run": {"handler": "grade", "args": {"assignment": 3}},
+    "run": {"command": ["python3", "main.py"], "files": {"main.py": {"text": "print('hello')"}}},
     "metadata": {"course": "cs101"},
 }
 

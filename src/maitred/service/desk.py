@@ -18,6 +18,7 @@ from maitred.service.house_document import (
     line_of_submitter,
     queue_document,
     running_document,
+    violation_document,
     worker_document,
 )
 from maitred.service.intake import Accepted, accept
@@ -177,6 +178,11 @@ class Desk:
         """Let a queue start jobs again."""
         await self._store(queue).resume()
         return await self.queue(queue)
+
+    async def check(self, queue: str, *, repair: bool = False) -> Document:
+        """Look for broken rules in the store of a queue, in short steps, and repair what can be if asked."""
+        found = await self._store(queue).check(repair=repair)
+        return {"queue": queue, "violations": [violation_document(violation) for violation in found]}
 
     # ---------------------------------------------------------------- parts of the above
 

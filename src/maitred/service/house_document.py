@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from maitred.core.invariants import Violation
 from maitred.core.job import Submitter, View
 from maitred.core.settings import Settings
 from maitred.service.document import Document, submitter_document
@@ -75,6 +76,12 @@ def line_of_submitter(submitter: Submitter, view: SubmitterView, settings: Setti
         "next_delay": seconds(view.recent * settings.per_recent),
         "held": False,
     }
+
+
+def violation_document(violation: Violation) -> Document:
+    """Give a broken rule; a damaged store may hold text that is none, which is shown escaped."""
+    text = violation.text.encode(errors="backslashreplace").decode()
+    return {"code": violation.code, "text": text, "repaired": violation.repaired}
 
 
 def worker_document(worker: WorkerView, settings: Settings) -> Document:

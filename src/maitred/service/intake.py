@@ -1,11 +1,12 @@
 """Taking jobs in: bodies are checked, go to the store in large calls, and each gets its answer in its place.
 
-One call carries up to 128 jobs, and the next bodies are checked while it is under way; both together are
-nearly the whole speed of a bulk submit. There is one call at a time, since jobs arrive in the order of the
-list: two connections would not keep it.
+One call carries up to 128 jobs, and the next bodies are checked while some are under way; both together are
+nearly the whole speed of a bulk submit. The calls begin in the order of the list, and a store carries them
+out in that order, so the jobs arrive in it too.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from maitred.service.order import HANDLER, order_of
 from maitred.store.port import Store
 
 JOBS_PER_CALL = 128
+CALLS_AT_ONCE = 4
+CHECKED_AT_ONCE = 16
 
 
 class Accepted(NamedTuple):
@@ -29,24 +32,24 @@ class Accepted(NamedTuple):
 async def accept(store: Store, settings: Settings, bodies: Sequence[object]) -> list[Accepted | MaitredError]:
     """Take in as many of the jobs as possible; answers are in the order of the bodies."""
     answers: list[Accepted | MaitredError | None] = [None] * len(bodies)
-    under_way: asyncio.Task[None] | None = None
+    under_way: deque[asyncio.Task[None]] = deque()
     for first in range(0, len(bodies), JOBS_PER_CALL):
-        orders = _check(bodies[first : first + JOBS_PER_CALL], first, settings, answers)
-        if under_way:
-            await under_way
-        under_way = asyncio.create_task(_send(store, settings, orders, answers))
-        # Let the call leave before the next bodies are checked.
-        await asyncio.sleep(0)
-    if under_way:
-        await under_way
+        orders = await _check(bodies[first : first + JOBS_PER_CALL], first, settings, answers)
+        if len(under_way) == CALLS_AT_ONCE:
+            await under_way.popleft()
+        under_way.append(asyncio.create_task(_send(store, settings, orders, answers)))
+    await asyncio.gather(*under_way)
     return [answer for answer in answers if answer is not None]
 
 
-def _check(
+async def _check(
     bodies: Sequence[object], first: int, settings: Settings, answers: list[Accepted | MaitredError | None]
 ) -> list[tuple[int, Order]]:
     orders = []
     for index, body in enumerate(bodies, first):
+        if index % CHECKED_AT_ONCE == 0:
+            # Let the call before leave meanwhile, and others of this loop have their turn.
+            await asyncio.sleep(0)
         try:
             orders.append((index, order_of(body, settings)))
         except MaitredError as error:

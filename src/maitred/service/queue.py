@@ -133,7 +133,7 @@ class Queue:
         """The same methods for programs without a loop; they block until the answer is there."""
         from maitred.service.sync import SyncQueue  # noqa: PLC0415 - it is made of this class's methods
 
-        return SyncQueue(Queue(self.name, self.where, data=self._data))
+        return SyncQueue(lambda: Queue(self.name, self.where, data=self._data))
 
     @property
     def desk(self) -> Desk:

@@ -2,10 +2,11 @@
 
 It is not a second implementation: each method here is made from the one of `Queue`, and has its arguments,
 its answer and its errors. The thread is started at first use, serves all queues of the process, and does not
-keep the process alive.
+keep the process alive. A process that was forked starts its own.
 """
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Coroutine
 from functools import cache, wraps
@@ -24,13 +25,17 @@ def _background() -> asyncio.AbstractEventLoop:
     return loop
 
 
+os.register_at_fork(after_in_child=_background.cache_clear)
+
+
 def _blocking(
     method: Callable[Concatenate[Queue, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate["SyncQueue", P], T]:
     @wraps(method)
     def call(self: "SyncQueue", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        coroutine = method(self.queue, *args, **kwargs)
-        return asyncio.run_coroutine_threadsafe(coroutine, _background()).result()
+        loop = _background()
+        coroutine = method(self.on(loop), *args, **kwargs)
+        return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
 
     return call
 
@@ -38,8 +43,15 @@ def _blocking(
 class SyncQueue:
     """A queue whose methods block; get one as `queue.sync`."""
 
-    def __init__(self, queue: Queue) -> None:
-        self.queue = queue
+    def __init__(self, make: Callable[[], Queue]) -> None:
+        self._make = make
+        self._on: tuple[asyncio.AbstractEventLoop, Queue] | None = None
+
+    def on(self, loop: asyncio.AbstractEventLoop) -> Queue:
+        """Give the queue whose connections belong to this loop, made anew in a child that was forked."""
+        if self._on is None or self._on[0] is not loop:
+            self._on = (loop, self._make())
+        return self._on[1]
 
     put = _blocking(Queue.put)
     put_many = _blocking(Queue.put_many)

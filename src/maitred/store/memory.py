@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from maitred.core.house import House
+from maitred.core.invariants import Violation, violations
 from maitred.core.job import (
     Finish,
     Job,
@@ -27,7 +28,7 @@ from maitred.core.job import (
 from maitred.core.settings import Settings
 from maitred.core.snapshot import Snapshot, state_counts, take_snapshot
 from maitred.errors import UnknownJob, UnknownQueue
-from maitred.store.port import Clock, Dice, EndedPage, LinePage, Status, SubmitterView, WorkerView
+from maitred.store.port import Clock, Dice, EndedPage, LinePage, Progress, Status, SubmitterView, WorkerView
 
 
 def _wall_clock() -> int:
@@ -217,6 +218,14 @@ class MemoryStore:
             paused=self._paused,
             workers=sorted(workers, key=lambda worker: (worker.lease_end, worker.name)),
         )
+
+    async def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[Violation]:
+        """Look for broken invariants; the reference has nothing to repair."""
+        del repair
+        found = violations(take_snapshot(self._house), self._house.settings.stages)
+        if progress:
+            progress("jobs", len(self._house.jobs))
+        return found
 
     async def snapshot(self) -> Snapshot:
         """Give all state at one moment."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from maitred.core.invariants import Violation
 from maitred.core.job import (
     Finish,
     Lease,
@@ -26,6 +27,7 @@ from maitred.core.snapshot import Snapshot
 
 Clock = Callable[[], int]
 Dice = Callable[[], bytes]
+Progress = Callable[[str, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,9 @@ class Store(Protocol):
     async def status(self) -> Status:
         """Show the queue."""
 
+    async def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[Violation]:
+        """Look for broken invariants in short steps, and repair what can be repaired if asked."""
+
     async def snapshot(self) -> Snapshot:
         """Give all state at one moment, for small queues and for tests."""
 
@@ -186,6 +191,7 @@ __all__ = [
     "EndedPage",
     "LinePage",
     "Place",
+    "Progress",
     "Status",
     "Store",
     "Stores",

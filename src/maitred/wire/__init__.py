@@ -7,6 +7,7 @@ refusal looks. This package knows no store and no rule of the line; the client i
 from maitred.wire.body import CommandRun, HandlerRun, JobBody, SubmitterBody, parse_body
 from maitred.wire.codec import decode_body, decode_json, encode_body, encode_json
 from maitred.wire.document import (
+    CheckDocument,
     JobDocument,
     Page,
     Problem,
@@ -17,10 +18,12 @@ from maitred.wire.document import (
     TimelineEntry,
     WorkerDocument,
 )
-from maitred.wire.request import CancelBody, MoveBody, PauseBody, parse_request
+from maitred.wire.request import CancelBody, CheckBody, MoveBody, PauseBody, parse_request
 
 __all__ = [
     "CancelBody",
+    "CheckBody",
+    "CheckDocument",
     "CommandRun",
     "HandlerRun",
     "JobBody",

@@ -8,7 +8,6 @@ import binascii
 import math
 import re
 from base64 import b64decode
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -30,7 +29,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from maitred.errors import InvalidJob
-from maitred.wire.faults import faults_of
+from maitred.wire.faults import faults_of, whole
 
 KEY_BYTES = 512
 SUBMITTER_BYTES = 256
@@ -196,9 +195,11 @@ class CommandRun(_Strict):
 def _kind_of_run(run: object) -> str | None:
     if isinstance(run, HandlerRun | CommandRun):
         run = vars(run)
-    if not isinstance(run, Mapping):
+    if not isinstance(run, dict):
         return None
-    return next((f"kind={name}" for name in ("handler", "command") if name in run), None)
+    if "handler" in run:
+        return "kind=handler"
+    return "kind=command" if "command" in run else None
 
 
 class JobBody(_Strict):
@@ -210,9 +211,16 @@ class JobBody(_Strict):
         Annotated[HandlerRun, Tag("kind=handler")] | Annotated[CommandRun, Tag("kind=command")],
         Discriminator(_kind_of_run),
     ]
-    response_url: Annotated[str, Field(max_length=2048), AfterValidator(_http_url)] | None = None
+    response_url: (
+        Annotated[
+            str,
+            Field(max_length=2048, json_schema_extra={"format": "uri", "pattern": "^https?://"}),
+            AfterValidator(_http_url),
+        ]
+        | None
+    ) = None
     delay: Annotated[float, Field(ge=0, le=MAX_DELAY_SECONDS)] | None = None
-    priority: Annotated[int, Field(ge=0, le=99)] = 5
+    priority: Annotated[int, BeforeValidator(whole), Field(ge=0, le=99)] = 5
     immediate: bool = False
     bulk: bool = False
     metadata: dict[Annotated[str, AfterValidator(_encodable)], Annotated[str, AfterValidator(_encodable)]] = (

@@ -212,6 +212,21 @@ class WorkerDocument(_Document):
     last_seen: Time
 
 
+class ViolationDocument(_Document):
+    """A rule of the store that is broken, and where; `repaired` tells whether it was put right."""
+
+    code: str
+    text: str
+    repaired: bool
+
+
+class CheckDocument(_Document):
+    """What a check of a queue found: nothing, if all is well."""
+
+    queue: str
+    violations: list[ViolationDocument]
+
+
 Item = TypeVar("Item", bound=BaseModel)
 
 

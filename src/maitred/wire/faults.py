@@ -33,6 +33,7 @@ RULES: Mapping[str, str] = {
     "metadata": "must be an object of texts",
     "expires_at": "must be a time with its zone, such as 2026-11-15T20:55:00Z, from 1970 to 2199",
     "nonce": "must be the whole number that a document gave as its nonce",
+    "repair": "must be true or false",
     "reason": "must be text of at most 1000 characters",
 }
 
@@ -44,6 +45,11 @@ NOT_YET: Mapping[str, str] = {
     "abandon_after": "is not supported yet",
     "run.script": "is not supported yet",
 }
+
+
+def whole(value: object) -> object:
+    """Let a whole number be written as `5.0`: JSON has one kind of number, and some writers add the point."""
+    return int(value) if type(value) is float and value.is_integer() else value
 
 
 def faults_of(error: ValidationError) -> list[Fault]:

@@ -1,11 +1,11 @@
-"""The small bodies: of a move in line, a cancel and a pause. All of their fields are optional."""
+"""The small bodies: of a move in line, a cancel, a pause and a check. All of their fields are optional."""
 
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from maitred.errors import InvalidJob
-from maitred.wire.faults import faults_of
+from maitred.wire.faults import faults_of, whole
 
 _LARGEST_EXACT = (1 << 53) - 1
 
@@ -22,7 +22,7 @@ class _Optional(BaseModel):
 class MoveBody(_Optional):
     """Which place the caller saw; the move is refused if it is no longer that job's."""
 
-    nonce: Annotated[int, Field(ge=0, le=_LARGEST_EXACT)] | None = None
+    nonce: Annotated[Annotated[int, Field(ge=0, le=_LARGEST_EXACT)] | None, BeforeValidator(whole)] = None
 
 
 class _Reasoned(_Optional):
@@ -37,7 +37,13 @@ class PauseBody(_Reasoned):
     """Why a queue is paused or resumed."""
 
 
-Request = TypeVar("Request", MoveBody, CancelBody, PauseBody)
+class CheckBody(_Optional):
+    """Whether what is broken shall be put right."""
+
+    repair: bool = False
+
+
+Request = TypeVar("Request", MoveBody, CancelBody, PauseBody, CheckBody)
 
 
 def parse_request(model: type[Request], value: object) -> Request:

@@ -94,18 +94,18 @@ async def jobs(
 ) -> Response:
     """Answer with one page of the list."""
     wanted = Filter(
-        state=state,
-        key=key,
-        submitter=None if submitter is None else read_submitter(submitter),
+        state=state or None,
+        key=key or None,
+        submitter=read_submitter(submitter) if submitter else None,
         metadata=_metadata(request.query_params),
     )
     return answer(await desk.jobs(queue, wanted, cursor, limit))
 
 
 def _metadata(query: Mapping[str, str]) -> dict[str, str]:
-    """Give the metadata that is asked for; a parameter that nobody knows is a fault."""
+    """Give the metadata that is asked for; a parameter that nobody knows is a fault, unless it is empty."""
     known = {"cursor", "limit", "state", "key", "submitter"}
-    unknown = [name for name in query if name not in known and not name.startswith(_METADATA)]
+    unknown = [name for name in query if query[name] and name not in known and not name.startswith(_METADATA)]
     if unknown:
         raise InvalidJob([Fault(name, "is not a parameter that exists here") for name in unknown])
     return {name.removeprefix(_METADATA): query[name] for name in query if name.startswith(_METADATA)}

@@ -11,6 +11,8 @@ from maitred.http.describe import answers, ref, takes
 from maitred.http.incoming import Cursor, Limit, Name, TheDesk, optional_body
 from maitred.http.routes.jobs import CALLER
 from maitred.wire import (
+    CheckBody,
+    CheckDocument,
     JobDocument,
     Page,
     PauseBody,
@@ -61,6 +63,18 @@ async def resume(request: Request, queue: Name, desk: TheDesk) -> Response:
     """Start jobs again."""
     parse_request(PauseBody, await optional_body(request))
     return answer(await desk.resume(queue))
+
+
+@router.post(
+    "/{queue}/check",
+    summary="Check a queue",
+    responses=answers({200: CheckDocument}, 400, 404, 413, 422),
+    openapi_extra=takes(ref(CheckBody), required=False),
+)
+async def check(request: Request, queue: Name, desk: TheDesk) -> Response:
+    """Look for broken rules in the store, and repair what can be repaired if `repair` is true."""
+    asked = parse_request(CheckBody, await optional_body(request))
+    return answer(await desk.check(queue, repair=asked.repair))
 
 
 @router.get("/{queue}/line", summary="Show the line", responses=answers({200: Page[JobDocument]}, 404, 422))

@@ -41,13 +41,13 @@ class Address:
         """Read a store's address; ConfigError if it is not one."""
         try:
             parts = urlsplit(url)
-            secret = {"username": unquote(parts.username or ""), "password": unquote(parts.password or "")}
+            user, password = unquote(parts.username or ""), unquote(parts.password or "")
             if parts.scheme == "unix":
-                return cls(path=unquote(parts.path), **secret)
+                return cls(path=unquote(parts.path), username=user, password=password)
             if parts.scheme in _TCP:
                 database = int(parts.path.strip("/") or 0)
                 host, port = parts.hostname or "127.0.0.1", parts.port or 6379
-                return cls("", host, port, _TCP[parts.scheme], **secret, database=database)
+                return cls("", host, port, _TCP[parts.scheme], user, password, database)
         except ValueError as error:
             raise ConfigError(f"a store's address cannot be read: {error}") from None
         raise ConfigError(
@@ -98,7 +98,9 @@ class Connection(asyncio.Protocol):
                 async with asyncio.timeout(CONNECT_PATIENCE):
                     await self._open()
             except (OSError, TimeoutError) as error:
-                raise StoreUnavailable(f"the store does not answer: {error or 'no answer in time'}") from None
+                raise StoreUnavailable(
+                    f"the store does not answer: {str(error) or 'no answer in time'}"
+                ) from None
 
     async def _open(self) -> None:
         loop, at = asyncio.get_running_loop(), self._address

@@ -14,7 +14,7 @@ from maitred.core.job import COMMAND
 from maitred.store.valkey.keys import NAMES
 
 SCHEMA = 1
-LIBRARY_ORDER = ("codec", "state", "line", "floor", "delay", "endings", "cycle", "views", "audit")
+LIBRARY_ORDER = ("codec", "state", "line", "floor", "delay", "endings", "cycle", "views")
 CONSTANTS: dict[str, int | str] = {
     "SCHEMA": SCHEMA,
     "STARTS_PER_CYCLE": house.STARTS_PER_CYCLE,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
+from maitred.core.invariants import Violation
 from maitred.core.job import (
     Finish,
     Lease,
@@ -33,7 +34,7 @@ from maitred.errors import (
     SettingsForbidden,
     UnknownJob,
 )
-from maitred.store.port import Clock, Dice, EndedPage, LinePage, Status, SubmitterView, WorkerView
+from maitred.store.port import Clock, Dice, EndedPage, LinePage, Progress, Status, SubmitterView, WorkerView
 from maitred.store.valkey import keys
 from maitred.store.valkey.calls import Calls
 from maitred.store.valkey.coalesce import Coalescer
@@ -48,6 +49,10 @@ from maitred.store.valkey.records import (
     record_key,
     text,
 )
+
+# In an order in which the repair of one part can rely on the parts before.
+CHECKED_PARTS = ("jobs", "stacks", "nonces", "places", "own", "ids", "ended", "expiry", "waiting", "totals")
+PAGE = 200
 
 _REFUSALS: dict[bytes, type[MaitredError]] = {
     b"not-waiting": NotWaiting,
@@ -214,6 +219,25 @@ class ValkeyStore:
                 )
             ],
         )
+
+    async def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[Violation]:
+        """Look for broken invariants page by page, so that no step blocks the server for long."""
+        found: list[Violation] = []
+        for part in CHECKED_PARTS:
+            cursors, looked_at = [b"0"], 0
+            while cursors:
+                following, seen, faults, long = await self._call(
+                    "check", part, cursors.pop(), PAGE, int(repair)
+                )
+                cursors += [cursor for cursor in (following, *long) if cursor]
+                looked_at += seen
+                found += [
+                    Violation(text(faults[i]), text(faults[i + 1]), bool(faults[i + 2]))
+                    for i in range(0, len(faults), 3)
+                ]
+                if progress:
+                    progress(part, looked_at)
+        return found
 
     async def snapshot(self) -> Snapshot:
         """Give all state at one moment."""

@@ -29,7 +29,7 @@ verb.delay = function(keys, args)
     else
       join_line(q, r)
       flush(q)
-      call('ZADD', q.prefix .. K.SubmitterInfo .. lane_of(r) .. '/' .. r.submitter, next_seq(q), key8(r.record))
+      call('ZADD', q.prefix .. K.SubmitterInfo .. lane_of(r) .. '/' .. r.submitter, next_seq(q), r.key)
     end
     touch(q, r)
   end

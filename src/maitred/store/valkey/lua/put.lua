@@ -5,16 +5,16 @@
 local ORDER = '<BBBBdBdHc0Hc0Hc0'
 
 local function read_order(bytes)
-  local o = {}
-  o.band, o.priority, o.level, o.elastic, o.delay, o.policy_floor, o.expires, o.id, o.submitter, o.need =
+  local band, priority, level, elastic, delay, policy_floor, expires, id, submitter, need =
     struct.unpack(ORDER, bytes)
-  return o
+  return { band = band, priority = priority, level = level, elastic = elastic, delay = delay,
+    policy_floor = policy_floor, expires = expires, id = id, submitter = submitter, need = need }
 end
 
 local function describe(q, r, o, body)
   r.need, r.priority, r.level, r.expires = o.need, o.priority, o.level, o.expires
   r.flags = r.flags % 2 + (o.elastic == 1 and ELASTIC or 0)
-  q.bodies[key8(r.record)] = body
+  q.bodies[r.key] = body
   touch(q, r)
 end
 
@@ -48,9 +48,9 @@ local function update(q, r, o, body)
   else
     flush(q)
     if r.expires > 0 and o.expires == 0 then
-      call('ZREM', q.prefix .. K.Expiry, key8(r.record))
+      call('ZREM', q.prefix .. K.Expiry, r.key)
     elseif o.expires > 0 then
-      add(q, K.Expiry, o.expires, key8(r.record))
+      add(q, q.prefix .. K.Expiry, string.format('%d', o.expires), r.key)
       q.expiry_at = math.min(q.expiry_at, o.expires)
     end
     describe(q, r, o, body)
@@ -69,20 +69,22 @@ end
 
 local function create(q, o, body, old)
   local record = next_seq(q)
-  local r = { record = record, phase = 'W', stage = 0, band = o.band, flags = 0, version = 1, attempt = 0,
-    unspent = 0, retries = 0, created = q.now, ended = 0, previous = 0, id = o.id, submitter = o.submitter,
-    worker = '', tail = NO_END }
+  local key = key8(record)
+  local r = { key = key, record = record, phase = 'W', stage = 0, band = o.band, priority = 0, level = 0, flags = 0,
+    version = 1, attempt = 0, unspent = 0, retries = 0, recent = -1, created = q.now, release = 0, arrival = 0,
+    expires = 0, delay = 0, ended = 0, previous = 0, id = o.id, submitter = o.submitter, need = o.need, worker = '',
+    tail = NO_END, saved = false, gone = false }
   local outcome = 'created'
   if old then
     r.version, r.previous = old.version + 1, old.record
     if old.phase == 'R' then outcome, r.created = 'next-version', old.created end
   end
-  q.jobs[key8(record)] = r
+  q.jobs[key] = r
   describe(q, r, o, body)
   place_anew(q, r, o, record)
   counted(q, r, 1)
   q.ids[#q.ids + 1] = o.id
-  q.ids[#q.ids + 1] = key8(record)
+  q.ids[#q.ids + 1] = key
   return r, { outcome, record, r.version }
 end
 
@@ -131,7 +133,7 @@ verb.put = function(keys, args)
       if not answers[i] then
         local r
         r, answers[i] = create(q, o, body, old)
-        newest[o.id] = key8(r.record)
+        newest[o.id] = r.key
         if #orders > 1 or not start_at_once(q, r, o, body) then stand_in_line(q, r, o) end
       end
     end

@@ -10,7 +10,7 @@ verb.read = function(keys, args)
     local found = ''
     for _, r in ipairs(versions(q, args[i])) do
       if args[i + 1] == '' or tonumber(args[i + 1]) == r.version then
-        found = views(q, { key8(r.record) })[1]
+        found = views(q, { r.key })[1]
         break
       end
     end

@@ -15,7 +15,7 @@ verb.remove = function(keys, args)
       stop(q, r, 'deleted')
     else
       flush(q)
-      call('ZREM', q.prefix .. K.Ended, key8(r.record))
+      call('ZREM', q.prefix .. K.Ended, r.key)
     end
     forget(q, r)
   end

@@ -18,14 +18,16 @@ local function number8(bytes)
   return (struct.unpack('>I8', bytes))
 end
 
-local function decode_job(record, bytes)
-  local r = { record = record }
-  local at
-  r.phase, r.stage, r.band, r.priority, r.level, r.flags, r.version, r.attempt, r.unspent, r.retries, r.recent,
-    r.created, r.release, r.arrival, r.expires, r.delay, r.ended, r.previous,
-    r.id, r.submitter, r.need, r.worker, at = struct.unpack(HEAD, bytes)
-  r.tail = string.sub(bytes, at)
-  return r
+-- A table made in one piece is much cheaper than one that grows field by field.
+local function decode_job(key, bytes)
+  local phase, stage, band, priority, level, flags, version, attempt, unspent, retries, recent,
+    created, release, arrival, expires, delay, ended, previous,
+    id, submitter, need, worker, at = struct.unpack(HEAD, bytes)
+  return { key = key, record = number8(key), phase = phase, stage = stage, band = band, priority = priority,
+    level = level, flags = flags, version = version, attempt = attempt, unspent = unspent, retries = retries,
+    recent = recent, created = created, release = release, arrival = arrival, expires = expires, delay = delay,
+    ended = ended, previous = previous, id = id, submitter = submitter, need = need, worker = worker,
+    tail = string.sub(bytes, at), saved = false, gone = false }
 end
 
 local function encode_job(r)
@@ -35,9 +37,9 @@ local function encode_job(r)
 end
 
 local function decode_lease(bytes)
-  local l = {}
-  l.token, l.start, l.number, l.confirmed, l.stopping = struct.unpack(LEASE, bytes)
-  return l
+  local token, start, number, confirmed, stopping = struct.unpack(LEASE, bytes)
+  return { token = token, start = start, number = number, confirmed = confirmed, stopping = stopping,
+    record = false, at = false }
 end
 
 local function encode_lease(l)
@@ -45,7 +47,7 @@ local function encode_lease(l)
 end
 
 local function encode_start(r, lease, body)
-  return struct.pack(START, 'S', key8(r.record), lease.token, lease.start, r.version, r.attempt, #r.id, r.id,
+  return struct.pack(START, 'S', r.key, lease.token, lease.start, r.version, r.attempt, #r.id, r.id,
     #r.need, r.need) .. body
 end
 

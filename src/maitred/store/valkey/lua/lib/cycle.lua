@@ -46,8 +46,8 @@ end
 -- Merges the heads of some lanes and decides the starts; answers them in order.
 local function walk(q, group, room, caller, left, due_only, starts)
   for _, lane in ipairs(group) do
-    lane.heads = call('ZRANGE', lane.key, lane.taken or 0, (lane.taken or 0) + left - 1)
-    lane.at, lane.taken = 1, lane.taken or 0
+    lane.heads = call('ZRANGE', lane.key, lane.taken, lane.taken + left - 1)
+    lane.at = 1
     if #lane.heads == 0 and lane.taken == 0 then call('ZREM', q.prefix .. K.Lanes, lane.name) end
   end
   while left > 0 do
@@ -67,7 +67,7 @@ local function walk(q, group, room, caller, left, due_only, starts)
     local worker = pick(q, room, best.need, caller)
     if worker then
       starts[#starts + 1] = { lane = best, member = best.heads[best.at], worker = worker,
-        release = first, arrival = second }
+        release = first, arrival = second, record = false, pool = false }
       worker.free = worker.free - 1
       best.at, best.taken, left = best.at + 1, best.taken + 1, left - 1
     else
@@ -77,26 +77,34 @@ local function walk(q, group, room, caller, left, due_only, starts)
   return left
 end
 
+local OWN_PLACE = string.byte('J')
+
 -- Takes the decided places out of line and finds the job of each.
 local function seat(q, starts, touched)
   for _, lane in ipairs(touched) do
-    if lane.taken and lane.taken > 0 then call('ZREMRANGEBYRANK', lane.key, 0, lane.taken - 1) end
+    if lane.taken > 0 then call('ZREMRANGEBYRANK', lane.key, 0, lane.taken - 1) end
   end
   local pools, records = {}, {}
   for _, start in ipairs(starts) do
-    local kind, whose = string.sub(start.member, 17, 17), string.sub(start.member, 18)
-    if kind == 'J' then
+    local whose = string.sub(start.member, 18)
+    if string.byte(start.member, 17) == OWN_PLACE then
       start.record = whose
     else
-      local owner = start.lane.name .. '/' .. whose
-      pools[owner] = pools[owner] or { need = 0, at = -1 }
-      pools[owner].need = pools[owner].need + 1
-      start.pool = pools[owner]
+      local keys = keys_of(q, start.lane.name)
+      local stack = keys.stack .. whose
+      local pool = pools[stack]
+      if pool then
+        pool.last = pool.last + 1
+      else
+        pool = { nonces = keys.nonces .. whose, last = 0, at = -1, jobs = false }
+        pools[stack] = pool
+      end
+      start.pool = pool
     end
   end
-  for owner, pool in pairs(pools) do
-    pool.jobs = call('ZPOPMIN', q.prefix .. K.SubmitterInfo .. owner, pool.need)
-    call('ZPOPMIN', q.prefix .. K.Nonces .. owner, pool.need)
+  for stack, pool in pairs(pools) do
+    pool.jobs = call('ZPOPMIN', stack, pool.last + 1)
+    call('ZREMRANGEBYRANK', pool.nonces, 0, pool.last)
   end
   for i, start in ipairs(starts) do
     if start.pool then
@@ -124,7 +132,7 @@ local function start_job(q, r, worker, body)
   touch(q, r)
   local lease = { token = q.dice, start = q.now, number = next_seq(q), confirmed = 0, stopping = '' }
   local list = worker.starts
-  list[#list + 1] = key8(r.record)
+  list[#list + 1] = r.key
   list[#list + 1] = encode_lease(lease)
   return encode_start(r, lease, body)
 end

@@ -13,7 +13,7 @@ local function end_job(q, r, code, message, result)
   r.tail = struct.pack('<Bc0I4c0I4c0', #code, code, #message, message, #result, result)
     .. string.sub(r.tail, #NO_END + 1)
   counted(q, r, 1)
-  add(q, K.Ended, q.now, key8(r.record))
+  add(q, q.prefix .. K.Ended, q.now_text, r.key)
   touch(q, r)
 end
 
@@ -104,7 +104,7 @@ end
 local function unlink(q, r)
   local newest = call('HGET', q.prefix .. K.Ids, r.id)
   local older = r.previous > 0 and job_at(q, key8(r.previous))
-  if newest == key8(r.record) then
+  if newest == r.key then
     if older then
       call('HSET', q.prefix .. K.Ids, r.id, key8(r.previous))
     else

@@ -78,7 +78,7 @@ end
 
 -- Tells the worker that runs the job to stop it; its slot stays taken until that is confirmed.
 local function stop(q, r, code)
-  local key, record = q.prefix .. K.Leases .. r.worker, key8(r.record)
+  local key, record = q.prefix .. K.Leases .. r.worker, r.key
   local lease = decode_lease(call('HGET', key, record))
   lease.stopping = code
   call('HSET', key, record, encode_lease(lease))

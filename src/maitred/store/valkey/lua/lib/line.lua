@@ -9,16 +9,30 @@ local function order_key(band, release, arrival)
 end
 
 local function own_member(r)
-  return order_key(r.band, r.release, r.arrival) .. 'J' .. key8(r.record)
+  return order_key(r.band, r.release, r.arrival) .. 'J' .. r.key
 end
 
-local function enter(q, r, lane)
+-- The keys of a lane; the submitter's name completes those of its stack and its nonces.
+local function keys_of(q, lane)
+  local keys = q.of_lane[lane]
+  if not keys then
+    keys = { places = q.prefix .. K.Reservations .. lane, stack = q.prefix .. K.SubmitterInfo .. lane .. '/',
+      nonces = q.prefix .. K.Nonces .. lane .. '/', listed = false }
+    q.of_lane[lane] = keys
+  end
+  return keys
+end
+
+local function enter(q, r, lane, keys)
   q.waiting = q.waiting + 1
   q.delta[r.submitter] = (q.delta[r.submitter] or 0) + 1
-  add(q, K.Lanes, 0, lane)
+  if not keys.listed then
+    keys.listed = true
+    add(q, q.prefix .. K.Lanes, '0', lane)
+  end
   if r.band >= SCHEDULED and r.release > q.now and r.release < q.due_at then q.due_at = r.release end
   if r.expires > 0 then
-    add(q, K.Expiry, r.expires, key8(r.record))
+    add(q, q.prefix .. K.Expiry, string.format('%d', r.expires), r.key)
     if r.expires < q.expiry_at then q.expiry_at = r.expires end
   end
 end
@@ -26,49 +40,50 @@ end
 -- A place of the submitter's for the job, which goes on the stack.
 local function join_line(q, r)
   local lane = lane_of(r)
+  local keys, submitter, arrival = keys_of(q, lane), r.submitter, r.arrival
   set_own(r, false)
-  local owner = lane .. '/' .. r.submitter
-  add(q, K.Reservations .. lane, 0, order_key(r.band, r.release, r.arrival) .. 'S' .. r.submitter)
-  add(q, K.SubmitterInfo .. owner, q.settings.order == 'oldest-first' and r.arrival or -r.arrival, key8(r.record))
-  add(q, K.Nonces .. owner, r.release, key8(r.arrival))
-  enter(q, r, lane)
+  add(q, keys.places, '0', order_key(r.band, r.release, arrival) .. 'S' .. submitter)
+  add(q, keys.stack .. submitter,
+    string.format('%d', q.settings.order == 'oldest-first' and arrival or -arrival), r.key)
+  add(q, keys.nonces .. submitter, r.release == q.now and q.now_text or string.format('%d', r.release),
+    arrival == r.record and r.key or key8(arrival))
+  enter(q, r, lane, keys)
 end
 
 -- A place of the job's own.
 local function join_own(q, r)
   local lane = lane_of(r)
+  local keys = keys_of(q, lane)
   set_own(r, true)
-  add(q, K.Reservations .. lane, 0, own_member(r))
-  add(q, K.Own .. r.submitter, r.arrival, key8(r.record))
-  enter(q, r, lane)
+  add(q, keys.places, '0', own_member(r))
+  add(q, q.prefix .. K.Own .. r.submitter, string.format('%d', r.arrival), r.key)
+  enter(q, r, lane, keys)
 end
 
 -- The place that a waiting job would take now: release and arrival.
 local function place_of(q, r)
   if is_own(r) then return r.release, r.arrival end
-  local owner = lane_of(r) .. '/' .. r.submitter
-  local rank = call('ZRANK', q.prefix .. K.SubmitterInfo .. owner, key8(r.record))
-  local nonce = call('ZRANGE', q.prefix .. K.Nonces .. owner, rank, rank, 'WITHSCORES')
+  local keys = keys_of(q, lane_of(r))
+  local rank = call('ZRANK', keys.stack .. r.submitter, r.key)
+  local nonce = call('ZRANGE', keys.nonces .. r.submitter, rank, rank, 'WITHSCORES')
   return tonumber(nonce[2]), number8(nonce[1])
 end
 
 -- Takes the job out of line, and with it the place of its rank.
 local function leave_line(q, r)
   flush(q)
-  local lane = lane_of(r)
+  local keys = keys_of(q, lane_of(r))
   if is_own(r) then
-    call('ZREM', q.prefix .. K.Reservations .. lane, own_member(r))
-    call('ZREM', q.prefix .. K.Own .. r.submitter, key8(r.record))
+    call('ZREM', keys.places, own_member(r))
+    call('ZREM', q.prefix .. K.Own .. r.submitter, r.key)
     set_own(r, false)
   else
-    local owner = lane .. '/' .. r.submitter
     r.release, r.arrival = place_of(q, r)
-    call('ZREM', q.prefix .. K.SubmitterInfo .. owner, key8(r.record))
-    call('ZREM', q.prefix .. K.Nonces .. owner, key8(r.arrival))
-    call('ZREM', q.prefix .. K.Reservations .. lane,
-      order_key(r.band, r.release, r.arrival) .. 'S' .. r.submitter)
+    call('ZREM', keys.stack .. r.submitter, r.key)
+    call('ZREM', keys.nonces .. r.submitter, key8(r.arrival))
+    call('ZREM', keys.places, order_key(r.band, r.release, r.arrival) .. 'S' .. r.submitter)
   end
-  if r.expires > 0 then call('ZREM', q.prefix .. K.Expiry, key8(r.record)) end
+  if r.expires > 0 then call('ZREM', q.prefix .. K.Expiry, r.key) end
   q.waiting = q.waiting - 1
   q.delta[r.submitter] = (q.delta[r.submitter] or 0) - 1
 end
@@ -81,6 +96,9 @@ local function lanes(q)
     list[#list + 1] = {
       name = name,
       key = q.prefix .. K.Reservations .. name,
+      taken = 0,
+      at = 1,
+      aside = false,
       group = tonumber(string.sub(name, 1, 1)) * 100 + tonumber(string.sub(name, 3, 4)),
       band = tonumber(string.sub(name, 1, 1)),
       need = string.match(name, '^%d%.%d%d%.%d+%.(.*)$'),

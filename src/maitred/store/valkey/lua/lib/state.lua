@@ -50,7 +50,7 @@ local function open(keys, args)
   local prefix = string.sub(key, 1, #key - #K.Floor)
   local got = call('MGET', key, prefix .. K.Settings, prefix .. K.Crews)
   if not got[1] then return nil, redis.error_reply('NOQUEUE there is no such queue') end
-  local q = { prefix = prefix, jobs = {}, dirty = {}, bodies = {}, delta = {}, adds = {}, sent = {}, ids = {} }
+  local q = { prefix = prefix, jobs = {}, dirty = {}, bodies = {}, delta = {}, adds = {}, sent = {}, ids = {}, of_lane = {} }
   local values = { struct.unpack(format_of(#got[1] / 8), got[1]) }
   if values[1] ~= SCHEMA then
     return nil, redis.error_reply('SCHEMA the store has schema ' .. values[1] .. ', this is ' .. SCHEMA)
@@ -58,6 +58,7 @@ local function open(keys, args)
   q.seq, q.waiting, q.paused, q.free = values[2], values[4], values[5] == 1, values[6]
   q.due_at, q.expiry_at, q.lease_at, q.alarm = values[7], values[8], values[9], values[10]
   q.now = math.max(clock(args[1]), values[3])
+  q.now_text = string.format('%d', q.now)
   q.dice = args[2]
   q.counts = {}
   for i = FIXED + 1, #values - 1 do q.counts[i - FIXED] = values[i] end
@@ -91,7 +92,7 @@ local function load_jobs(q, records)
   if #missing == 0 then return end
   local got = call('HMGET', q.prefix .. K.Jobs, unpack(missing))
   for i, record in ipairs(missing) do
-    q.jobs[record] = got[i] and decode_job(number8(record), got[i])
+    q.jobs[record] = got[i] and decode_job(record, got[i])
   end
 end
 
@@ -100,7 +101,7 @@ local function job_at(q, record)
   local r = q.jobs[record]
   if r == nil then
     local bytes = call('HGET', q.prefix .. K.Jobs, record)
-    r = bytes and decode_job(number8(record), bytes)
+    r = bytes and decode_job(record, bytes)
     q.jobs[record] = r
   end
   return r or nil
@@ -111,7 +112,7 @@ local function touch(q, r)
 end
 
 local function forget(q, r)
-  local record = key8(r.record)
+  local record = r.key
   r.gone = true
   q.jobs[record] = false
   q.bodies[record] = nil
@@ -119,23 +120,26 @@ local function forget(q, r)
   call('HDEL', q.prefix .. K.Bodies, record)
 end
 
-local function add(q, name, score, member)
-  local list = q.adds[name]
-  if not list then
-    list = {}
-    q.adds[name] = list
+-- Gathers what is added to a sorted set, for one command each. A score is given as text: the server would print
+-- a number as a fraction, which takes it as long as the insertion.
+local function add(q, key, score, member)
+  local list = q.adds[key]
+  if list then
+    local count = #list
+    list[count + 1] = score
+    list[count + 2] = member
+  else
+    q.adds[key] = { score, member }
   end
-  list[#list + 1] = score
-  list[#list + 1] = member
 end
 
 local function flush(q)
-  for name, list in pairs(q.adds) do
+  for key, list in pairs(q.adds) do
     for first = 1, #list, 4000 do
-      call('ZADD', q.prefix .. name, unpack(list, first, math.min(first + 3999, #list)))
+      call('ZADD', key, unpack(list, first, math.min(first + 3999, #list)))
     end
+    q.adds[key] = nil
   end
-  q.adds = {}
 end
 
 local function write_hash(key, pairs_list)
@@ -167,12 +171,13 @@ end
 
 local function close(q)
   flush(q)
-  local jobs, bodies = {}, {}
+  local jobs, bodies, count = {}, {}, 0
   for _, r in ipairs(q.dirty) do
     if not r.gone and not r.saved then
       r.saved = true
-      jobs[#jobs + 1] = key8(r.record)
-      jobs[#jobs + 1] = encode_job(r)
+      count = count + 2
+      jobs[count - 1] = r.key
+      jobs[count] = encode_job(r)
     end
   end
   for record, body in pairs(q.bodies) do
