@@ -150,7 +150,8 @@ async def lost_lane(server: "Redis", key: Any) -> None:
 
 
 async def change_floor(server: "Redis", key: Any, field: int) -> None:
-    values = list(struct.unpack("<15d", bytes(await server.get(key("Floor")) or b"")))
+    floor: Any = await server.get(key("Floor"))
+    values = list(struct.unpack("<15d", floor))
     values[field] += 1
     await server.set(key("Floor"), struct.pack("<15d", *values))
 

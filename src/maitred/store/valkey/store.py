@@ -3,6 +3,7 @@
 The scripts answer plain lists; this turns them into the port's types and refusals into typed errors.
 """
 
+import asyncio
 import json
 import os
 from collections.abc import Sequence
@@ -99,6 +100,11 @@ class ValkeyStore:
         answer = await self._call("put", *args)
         return [_put_answer(entry) for entry in answer[1:]]
 
+    async def put_shown(self, order: Order) -> tuple[Put | Refusal, View | None]:
+        """Create or update a job and show it, in one round trip: the two calls leave together."""
+        [answer], [view] = await asyncio.gather(self._put([order]), self.read([order.id]))
+        return answer, view
+
     async def release(self, id: str, nonce: int | None = None) -> None:
         """Move a job to the front."""
         self._refuse(await self._call("release", raw(id), "" if nonce is None else nonce), id)
@@ -178,10 +184,10 @@ class ValkeyStore:
         now, paused, views = await self._call("read", *args)
         return [decode_view(view, now, bool(paused)) if view else None for view in views]
 
-    async def running(self) -> list[tuple[View, int]]:
-        """Show the jobs that run, with the time of their start."""
-        now, paused, views, starts = await self._call("running")
-        return list(zip((decode_view(view, now, bool(paused)) for view in views), starts, strict=True))
+    async def running(self) -> list[View]:
+        """Show the jobs that run, in the order of their starts."""
+        now, paused, views = await self._call("running")
+        return [decode_view(view, now, bool(paused)) for view in views]
 
     async def line(self, cursor: bytes | None, limit: int) -> LinePage:
         """Show waiting jobs in line order."""
