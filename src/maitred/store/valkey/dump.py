@@ -49,7 +49,7 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
 
 
 def _read_line(snapshot: Snapshot, keys: dict[str, Any]) -> None:
-    lanes = {text(name) for name, _ in _scored(keys.get("Lanes", []))}
+    lanes = set(json.loads(keys.get("Lanes", b"[]")))
     places = []
     for name, content in _named(keys, "Reservations"):
         if name not in lanes:

@@ -15,7 +15,7 @@ NAMES = {
     "Jobs": "Jobs",  # hash: record -> what changes about a job
     "Bodies": "Bodies",  # hash: record -> its configuration, opaque
     "Ids": "Ids",  # hash: job id -> record of its newest version
-    "Lanes": "Lanes",  # sorted set: every lane that may have a place, by name
+    "Lanes": "Lanes",  # string: JSON, the names of all lanes that may have a place, in order
     "Reservations": "Reservations.",  # + lane: sorted set of places, in line order by their bytes
     "SubmitterInfo": "SubmitterInfo.",  # + lane/submitter: sorted set of records, top of the stack first
     "Nonces": "Nonces.",  # + lane/submitter: sorted set of nonces by release

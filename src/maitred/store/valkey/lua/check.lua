@@ -29,13 +29,17 @@ local function pool_member(lane, submitter, release, arrival)
   return order_key(tonumber(string.sub(lane, 1, 1)), release, arrival) .. 'S' .. submitter
 end
 
+local function list_again(q, lane)
+  if not q.lanes.by_name[lane] then list_lane(q, lane) end
+end
+
 local function check_waiting_job(q, r, record)
   local lane = lane_of(r)
   if is_own(r) then
     if not call('ZSCORE', q.prefix .. K.Reservations .. lane, own_member(r)) then
       fault(q, 'place', named(r) .. ' has lost its own place', function()
         call('ZADD', q.prefix .. K.Reservations .. lane, 0, own_member(r))
-        call('ZADD', q.prefix .. K.Lanes, 0, lane)
+        list_again(q, lane)
       end)
     end
     if not call('ZSCORE', q.prefix .. K.Own .. r.submitter, record) then
@@ -48,7 +52,7 @@ local function check_waiting_job(q, r, record)
       set_own(r, true)
       call('ZADD', q.prefix .. K.Reservations .. lane, 0, own_member(r))
       call('ZADD', q.prefix .. K.Own .. r.submitter, r.arrival, record)
-      call('ZADD', q.prefix .. K.Lanes, 0, lane)
+      list_again(q, lane)
       touch(q, r)
     end)
   end
@@ -70,7 +74,7 @@ local function check_running_job(q, r, record)
       set_own(r, true)
       call('ZADD', q.prefix .. K.Reservations .. lane_of(r), 0, own_member(r))
       call('ZADD', q.prefix .. K.Own .. r.submitter, r.arrival, record)
-      call('ZADD', q.prefix .. K.Lanes, 0, lane_of(r))
+      list_again(q, lane_of(r))
       touch(q, r)
     end)
   end
@@ -177,7 +181,7 @@ local function level(q, lane, submitter)
     local arrival = next_seq(q)
     call('ZADD', nonces, q.now, key8(arrival))
     call('ZADD', q.prefix .. K.Reservations .. lane, 0, pool_member(lane, submitter, q.now, arrival))
-    call('ZADD', q.prefix .. K.Lanes, 0, lane)
+    list_again(q, lane)
     surplus = surplus + 1
   end
 end
@@ -214,7 +218,7 @@ PARTS.nonces = function(q, cursor, size)
       if not call('ZSCORE', q.prefix .. K.Reservations .. lane, member) then
         fault(q, 'nonces', 'a nonce of ' .. submitter .. ' has no place', function()
           call('ZADD', q.prefix .. K.Reservations .. lane, 0, member)
-          call('ZADD', q.prefix .. K.Lanes, 0, lane)
+          list_again(q, lane)
         end)
       end
     end
@@ -242,8 +246,8 @@ PARTS.places = function(q, cursor, size)
   local name = q.prefix .. K.Reservations
   return each_pool(q, K.Reservations, cursor, size, function(key, members)
     local lane = string.sub(key, #name + 1)
-    if not call('ZSCORE', q.prefix .. K.Lanes, lane) then
-      fault(q, 'lanes', 'lane ' .. lane .. ' is not listed', function() call('ZADD', q.prefix .. K.Lanes, 0, lane) end)
+    if not q.lanes.by_name[lane] then
+      fault(q, 'lanes', 'lane ' .. lane .. ' is not listed', function() list_again(q, lane) end)
     end
     for _, member in ipairs(members) do check_place(q, lane, key, member) end
   end)
@@ -315,15 +319,17 @@ local function check_worker(q, name)
     local r = job_at(q, lease.record)
     if lease.stopping == '' and (not r or r.phase ~= 'R' or r.worker ~= name) then
       fault(q, 'lease', 'worker ' .. name .. ' holds record ' .. whole(number8(lease.record)) .. ', which does not run there', function()
-        call('HDEL', w.leases, lease.record)
+        unhand(q, w, { lease.record })
       end)
     elseif lease.stopping == '' then
       running = running + 1
     end
   end
-  local free = w.draining and 0 or math.max(0, w.slots - call('HLEN', w.leases))
+  local free = free_of(w)
   if (tonumber(call('ZSCORE', q.prefix .. K.Free .. w.crew, name)) or 0) ~= free then
-    fault(q, 'slots', 'worker ' .. name .. ' should have ' .. free .. ' free slots', function() settle(q, w) end)
+    fault(q, 'slots', 'worker ' .. name .. ' should have ' .. free .. ' free slots', function()
+      call('ZADD', q.prefix .. K.Free .. w.crew, free, name)
+    end)
   end
   return free, running
 end

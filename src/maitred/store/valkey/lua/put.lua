@@ -92,7 +92,7 @@ end
 local function start_at_once(q, r, o, body)
   if q.waiting > 0 or q.paused or q.free <= 0 or (r.expires > 0 and r.expires <= q.now) then return false end
   if r.release > q.now and not q.settings.eager then return false end
-  local worker = pick(q, {}, r.need)
+  local worker = pick(q, room_for(q), r.need)
   if not worker then return false end
   note_recent(q, o, r.arrival)
   worker.free = worker.free - 1

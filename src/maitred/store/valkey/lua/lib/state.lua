@@ -38,6 +38,19 @@ local function read_crews(text)
   return crews
 end
 
+-- The lanes that may have a place, in order of band and priority, and by name.
+local function read_lanes(text)
+  local lanes = { list = {}, by_name = {} }
+  for i, name in ipairs(cjson.decode(text)) do
+    local band = tonumber(string.sub(name, 1, 1))
+    local lane = { name = name, band = band, group = band * 100 + tonumber(string.sub(name, 3, 4)),
+      need = string.match(name, '^%d%.%d%d%.%d+%.(.*)$') }
+    lanes.list[i] = lane
+    lanes.by_name[name] = lane
+  end
+  return lanes
+end
+
 local function clock(argument)
   local given = tonumber(argument)
   if given and given > 0 then return given end
@@ -48,7 +61,7 @@ end
 local function open(keys, args)
   local key = keys[1]
   local prefix = string.sub(key, 1, #key - #K.Floor)
-  local got = call('MGET', key, prefix .. K.Settings, prefix .. K.Crews)
+  local got = call('MGET', key, prefix .. K.Settings, prefix .. K.Crews, prefix .. K.Lanes)
   if not got[1] then return nil, redis.error_reply('NOQUEUE there is no such queue') end
   local q = { prefix = prefix, jobs = {}, dirty = {}, bodies = {}, delta = {}, adds = {}, sent = {}, ids = {}, of_lane = {} }
   local values = { struct.unpack(format_of(#got[1] / 8), got[1]) }
@@ -64,6 +77,7 @@ local function open(keys, args)
   for i = FIXED + 1, #values - 1 do q.counts[i - FIXED] = values[i] end
   q.settings = remember(got[2], cjson.decode)
   q.crews = remember(got[3] or '{}', read_crews)
+  q.lanes = remember(got[4] or '[]', read_lanes)
   return q
 end
 
@@ -155,6 +169,11 @@ local function close_waiting(q)
   end
   if #names == 0 then return end
   local key = q.prefix .. K.Waiting
+  if #names == 1 then
+    local count = call('HINCRBY', key, names[1], q.delta[names[1]])
+    if count <= 0 then call('HDEL', key, names[1]) end
+    return
+  end
   local got = call('HMGET', key, unpack(names))
   for i, submitter in ipairs(names) do
     local count = (tonumber(got[i]) or 0) + q.delta[submitter]
