@@ -1,7 +1,8 @@
 """One connection to a server, on which any number of calls are under way at once.
 
-Calls made in the same turn of the event loop are written together, and answers are given out in order, so a
-burst of callers costs one system call each way and no pool of connections. hiredis packs and parses.
+The first call in a turn of the event loop is written at once, those after it together; answers are given out
+in order. So a lone call does not wait, and a burst of callers costs a few system calls and no pool of
+connections. hiredis packs and parses.
 """
 
 import asyncio
@@ -64,6 +65,7 @@ class Connection(asyncio.Protocol):
         self._connecting = asyncio.Lock()
         self._pending: deque[asyncio.Future[Any]] = deque()
         self._written: list[bytes] = []
+        self._turn_taken = False
         self._reader = hiredis.Reader()
 
     async def call(self, *args: Any) -> Any:
@@ -80,14 +82,19 @@ class Connection(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         self._pending.append(future)
-        if not self._written:
+        packed = hiredis.pack_command(args)
+        if self._turn_taken:
+            self._written.append(packed)
+        else:
+            self._turn_taken = True
             loop.call_soon(self._write)
-        self._written.append(hiredis.pack_command(args))
+            self._transport.write(packed)  # type: ignore[union-attr] - the callers connected before
         return future
 
     def _write(self) -> None:
-        data, self._written = b"".join(self._written), []
-        if self._transport is not None:
+        self._turn_taken = False
+        if self._written and self._transport is not None:
+            data, self._written = b"".join(self._written), []
             self._transport.write(data)
 
     async def _connect(self) -> None:
