@@ -52,7 +52,7 @@ from maitred.store.valkey.records import (
 )
 
 # In an order in which the repair of one part can rely on the parts before.
-CHECKED_PARTS = ("jobs", "stacks", "nonces", "places", "own", "ids", "ended", "expiry", "waiting", "totals")
+CHECKED_PARTS = ("jobs", "stacks", "nonces", "places", "own", "ids", "ended", "expiry", "totals")
 PAGE = 200
 
 _REFUSALS: dict[bytes, type[MaitredError]] = {

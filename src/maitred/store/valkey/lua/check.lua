@@ -93,31 +93,34 @@ end
 local MOST_RECOUNTED = 20000
 local PARTS = {}
 
+local function check_job(q, record, bytes)
+  local r = decode_job(record, bytes)
+  q.jobs[record] = r
+  if call('HEXISTS', q.prefix .. K.Jobs, 'b' .. record) == 0 then
+    fault(q, 'body', named(r) .. ' has lost its configuration')
+  end
+  if call('HEXISTS', q.prefix .. K.Ids, r.id) == 0 then
+    fault(q, 'ids', named(r) .. ' is not found by its id', function()
+      call('HSET', q.prefix .. K.Ids, r.id, record)
+    end)
+  end
+  if r.phase == 'W' then
+    check_waiting_job(q, r, record)
+  elseif r.phase == 'R' then
+    check_running_job(q, r, record)
+  elseif r.phase == 'E' and not call('ZSCORE', q.prefix .. K.Ended, record) then
+    fault(q, 'ended', named(r) .. ' ended and would never be swept', function()
+      call('ZADD', q.prefix .. K.Ended, r.ended, record)
+    end)
+  end
+end
+
 PARTS.jobs = function(q, cursor, size)
   local next_cursor, flat = scan('HSCAN', q.prefix .. K.Jobs, cursor, size)
   for i = 1, #flat, 2 do
-    local record = flat[i]
-    local r = decode_job(record, flat[i + 1])
-    q.jobs[record] = r
-    if call('HEXISTS', q.prefix .. K.Bodies, record) == 0 then
-      fault(q, 'body', named(r) .. ' has lost its configuration')
-    end
-    if call('HEXISTS', q.prefix .. K.Ids, r.id) == 0 then
-      fault(q, 'ids', named(r) .. ' is not found by its id', function()
-        call('HSET', q.prefix .. K.Ids, r.id, record)
-      end)
-    end
-    if r.phase == 'W' then
-      check_waiting_job(q, r, record)
-    elseif r.phase == 'R' then
-      check_running_job(q, r, record)
-    elseif r.phase == 'E' and not call('ZSCORE', q.prefix .. K.Ended, record) then
-      fault(q, 'ended', named(r) .. ' ended and would never be swept', function()
-        call('ZADD', q.prefix .. K.Ended, r.ended, record)
-      end)
-    end
+    if #flat[i] == 8 then check_job(q, flat[i], flat[i + 1]) end
   end
-  return after_scan(next_cursor), #flat / 2
+  return after_scan(next_cursor), #flat / 4
 end
 
 -- Looks at all keys of one kind, page by page. Of a key with more members than a page the caller gets a cursor
@@ -141,29 +144,6 @@ local function each_pool(q, name, cursor, size, look)
     end
   end
   return after_scan(got[1]), seen
-end
-
--- How many jobs of a submitter wait, by its stacks and own places.
-local function waiting_of(q, submitter)
-  local count = call('ZCARD', q.prefix .. K.Own .. submitter)
-  for _, lane in ipairs(lanes(q)) do
-    count = count + call('ZCARD', q.prefix .. K.SubmitterInfo .. lane.name .. '/' .. submitter)
-  end
-  return count
-end
-
-local function check_counted(q, submitter)
-  local said = tonumber(call('HGET', q.prefix .. K.Waiting, submitter)) or 0
-  local count = waiting_of(q, submitter)
-  if said ~= count then
-    fault(q, 'waiting', submitter .. ' is said to have ' .. said .. ' waiting jobs and has ' .. count, function()
-      if count > 0 then
-        call('HSET', q.prefix .. K.Waiting, submitter, count)
-      else
-        call('HDEL', q.prefix .. K.Waiting, submitter)
-      end
-    end)
-  end
 end
 
 -- Makes as many places as jobs: too few get one now, too many lose the last.
@@ -198,7 +178,6 @@ PARTS.stacks = function(q, cursor, size)
         end)
       end
     end
-    check_counted(q, submitter)
     local nonces = call('ZCARD', q.prefix .. K.Nonces .. lane .. '/' .. submitter)
     if nonces ~= call('ZCARD', key) then
       fault(q, 'nonces', submitter .. ' has ' .. call('ZCARD', key) .. ' jobs and ' .. nonces .. ' places', function()
@@ -265,7 +244,6 @@ PARTS.own = function(q, cursor, size)
         end)
       end
     end
-    check_counted(q, submitter)
   end)
 end
 
@@ -299,12 +277,6 @@ end
 
 PARTS.ended = check_index(K.Ended, 'ended', function(r) return r.phase == 'E' end)
 PARTS.expiry = check_index(K.Expiry, 'expiry', function(r) return r.phase == 'W' and r.expires > 0 end)
-
-PARTS.waiting = function(q, cursor, size)
-  local next_cursor, flat = scan('HSCAN', q.prefix .. K.Waiting, cursor, size)
-  for i = 1, #flat, 2 do check_counted(q, flat[i]) end
-  return after_scan(next_cursor), #flat / 2
-end
 
 local function check_worker(q, name)
   local w = worker_at(q, name)
@@ -362,13 +334,14 @@ PARTS.totals = function(q)
   local ended = (q.counts[3] or 0) + (q.counts[4] or 0)
   local all = 0
   for _, count in ipairs(q.counts) do all = all + count end
-  if ended ~= call('ZCARD', q.prefix .. K.Ended) or all ~= call('HLEN', q.prefix .. K.Jobs)
-    or all - ended - (q.counts[2] or 0) ~= q.waiting + running then
-    local few = call('HLEN', q.prefix .. K.Jobs) <= MOST_RECOUNTED
+  if ended ~= call('ZCARD', q.prefix .. K.Ended) or all - ended - (q.counts[2] or 0) ~= q.waiting + running then
+    local few = all <= MOST_RECOUNTED
     fault(q, 'counts', 'the counts per state do not add up to the jobs that are kept', few and function()
       q.counts = {}
       local flat = call('HGETALL', q.prefix .. K.Jobs)
-      for i = 1, #flat, 2 do counted(q, decode_job(flat[i], flat[i + 1]), 1) end
+      for i = 1, #flat, 2 do
+        if #flat[i] == 8 then counted(q, decode_job(flat[i], flat[i + 1]), 1) end
+      end
       for i = 1, 4 + #q.settings.stages do q.counts[i] = q.counts[i] or 0 end
     end)
   end

@@ -60,10 +60,9 @@ end
 
 local function full(q, o)
   if q.waiting >= q.settings.max_total then return 'full-total' end
-  local limit = q.settings.max_per_submitter
-  if q.waiting >= limit then
-    local count = tonumber(call('HGET', q.prefix .. K.Waiting, o.submitter)) or 0
-    if count + (q.delta[o.submitter] or 0) >= limit then return 'full-per_submitter' end
+  if q.waiting >= q.settings.max_per_submitter
+    and waiting_of(q, o.submitter) >= q.settings.max_per_submitter then
+    return 'full-per_submitter'
   end
 end
 

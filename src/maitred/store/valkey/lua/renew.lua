@@ -19,8 +19,7 @@ local function missed_by(q, w, named)
   end
   if #gone > 0 then unhand(q, w, gone) end
   if #records > 0 then
-    load_jobs(q, records)
-    local bodies = bodies_of(q, records)
+    local bodies = load_whole(q, records)
     for i, lease in ipairs(missing) do
       starts[i] = encode_start(q.jobs[lease.record], lease, bodies[i])
     end

@@ -118,14 +118,7 @@ local function seat(q, starts, touched)
     end
     records[i] = start.record or ''
   end
-  load_jobs(q, records)
   return records
-end
-
-local function bodies_of(q, records)
-  local got = call('HMGET', q.prefix .. K.Bodies, unpack(records))
-  for i, record in ipairs(records) do got[i] = q.bodies[record] or got[i] end
-  return got
 end
 
 -- Leases one job to a worker and answers what is sent to it.
@@ -160,7 +153,6 @@ end
 -- Marks the job as out of line, at the place that it took.
 local function take_place(q, r, start)
   q.waiting = q.waiting - 1
-  q.delta[r.submitter] = (q.delta[r.submitter] or 0) - 1
   if is_own(r) then call('ZREM', q.prefix .. K.Own .. r.submitter, start.record) end
   if r.expires > 0 then call('ZREM', q.prefix .. K.Expiry, start.record) end
   set_own(r, false)
@@ -169,12 +161,12 @@ end
 
 local function start_all(q, starts, mine, touched)
   local records, again = seat(q, starts, touched), false
-  local bodies = bodies_of(q, records)
+  local bodies = load_whole(q, records)
   for i, start in ipairs(starts) do
     local r = q.jobs[records[i]]
     if r then take_place(q, r, start) end
     if r and not (r.expires > 0 and r.expires <= q.now) then
-      local message = start_job(q, r, start.worker, bodies[i] or '')
+      local message = start_job(q, r, start.worker, bodies[i])
       if start.worker.caller then
         mine[#mine + 1] = message
       else

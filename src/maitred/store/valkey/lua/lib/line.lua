@@ -51,7 +51,6 @@ end
 
 local function enter(q, r, lane)
   q.waiting = q.waiting + 1
-  q.delta[r.submitter] = (q.delta[r.submitter] or 0) + 1
   if not q.lanes.by_name[lane] then list_lane(q, lane) end
   if r.band >= SCHEDULED and r.release > q.now and r.release < q.due_at then q.due_at = r.release end
   if r.expires > 0 then
@@ -108,7 +107,6 @@ local function leave_line(q, r)
   end
   if r.expires > 0 then call('ZREM', q.prefix .. K.Expiry, r.key) end
   q.waiting = q.waiting - 1
-  q.delta[r.submitter] = (q.delta[r.submitter] or 0) - 1
 end
 
 -- All lanes that may have a place, in order of band and priority, for this call to mark as it walks.
@@ -164,4 +162,14 @@ local function movable(q, id, nonce)
     if is_own(r) or tonumber(nonce) ~= arrival then return nil, 'other-nonce' end
   end
   return r
+end
+
+-- How many jobs of a submitter wait, by its stacks and own places.
+local function waiting_of(q, submitter)
+  flush(q)
+  local count = call('ZCARD', q.prefix .. K.Own .. submitter)
+  for _, lane in ipairs(q.lanes.list) do
+    if lane.band >= SCHEDULED then count = count + call('ZCARD', keys_of(q, lane.name).stack .. submitter) end
+  end
+  return count
 end

@@ -47,8 +47,7 @@ end
 local function views(q, records, first_position)
   local list = {}
   if #records == 0 then return list end
-  load_jobs(q, records)
-  local bodies = bodies_of(q, records)
+  local bodies = load_whole(q, records)
   for i, record in ipairs(records) do
     local r = q.jobs[record]
     if r then list[#list + 1] = view(q, r, bodies[i], first_position and first_position + i - 1) end
