@@ -200,7 +200,8 @@ async def test_damage_is_found_named_and_repaired(
 async def test_a_lost_configuration_is_named_and_cannot_be_repaired(
     store: Store, server: "Redis", key: Any
 ) -> None:
-    body = next(field for field in await server.hkeys(key("Jobs")) if bytes(field)[:1] == b"b")
+    fields: list[Any] = await server.hkeys(key("Jobs"))
+    body = next(field for field in fields if field[:1] == b"b")
     await server.hdel(key("Jobs"), body)
     [violation] = await store.check(repair=True)
     assert (violation.code, violation.repaired) == ("body", False)

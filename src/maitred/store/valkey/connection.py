@@ -74,11 +74,10 @@ class Connection(asyncio.Protocol):
         Raises `ReplyError` if the server refuses it, and `StoreUnavailable` if it cannot be reached or is
         lost before it answers: then the command may or may not have been carried out.
         """
-        if self._transport is None:
-            await self._connect()
-        return await self._send(args)
+        transport = self._transport or await self._connect()
+        return await self._send(transport, args)
 
-    def _send(self, args: tuple[Any, ...]) -> "asyncio.Future[Any]":
+    def _send(self, transport: asyncio.Transport, args: tuple[Any, ...]) -> "asyncio.Future[Any]":
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         self._pending.append(future)
@@ -88,7 +87,7 @@ class Connection(asyncio.Protocol):
         else:
             self._turn_taken = True
             loop.call_soon(self._write)
-            self._transport.write(packed)  # type: ignore[union-attr] - the callers connected before
+            transport.write(packed)
         return future
 
     def _write(self) -> None:
@@ -97,19 +96,19 @@ class Connection(asyncio.Protocol):
             data, self._written = b"".join(self._written), []
             self._transport.write(data)
 
-    async def _connect(self) -> None:
+    async def _connect(self) -> asyncio.Transport:
         async with self._connecting:
             if self._transport is not None:
-                return
+                return self._transport
             try:
                 async with asyncio.timeout(CONNECT_PATIENCE):
-                    await self._open()
+                    return await self._open()
             except (OSError, TimeoutError) as error:
                 raise StoreUnavailable(
                     f"the store does not answer: {str(error) or 'no answer in time'}"
                 ) from None
 
-    async def _open(self) -> None:
+    async def _open(self) -> asyncio.Transport:
         loop, at = asyncio.get_running_loop(), self._address
         self._reader = hiredis.Reader(replyError=ReplyError, notEnoughData=_MORE)
         if at.path:
@@ -133,6 +132,7 @@ class Connection(asyncio.Protocol):
             transport.close()
             raise
         self._transport = transport
+        return transport
 
     def _greet(self, transport: asyncio.Transport, *args: Any) -> "asyncio.Future[Any]":
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
