@@ -55,7 +55,7 @@ class Runner:
             return await self._run_blocking(function, args)
         except TimeoutError:
             return failed("time-limit", f"it ran longer than its time limit of {self._limit:g} s")
-        except Exception as error:  # noqa: BLE001 - what a handler raises is its job's outcome
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - its job's outcome
             _log.info("a handler raised", job=start.id, need=start.need, exc_info=error)
             return raised(error)
 
