@@ -110,6 +110,7 @@ class Worker:
             for task in rest:
                 task.cancel()
             await asyncio.gather(*rest, return_exceptions=True)
+            self._runner.close()
 
     # ---------------------------------------------------------------- what the store says
 
