@@ -1,7 +1,8 @@
 """Commands: a program in a directory and a process group of its own, with a time limit.
 
 Whatever it started in its group is gone before the slot is free again: SIGTERM, a while to tidy up, SIGKILL.
-It sees its files, PATH and the locale, and nothing else of the worker's environment.
+It sees its files, PATH and the locale, and nothing else of the worker's environment. If the worker is killed,
+a parent-death signal ends the program, and the undertaker the rest of its group and its directory.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from maitred.worker.outcome import Outcome, completed, failed
+from maitred.worker.undertaker import Undertaker
 
 OUTPUT_LIMIT = 64 * 1024
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ")
@@ -48,6 +50,10 @@ class Tail:
         finally:
             transport.close()
 
+    def close(self) -> None:
+        """Give up a pipe that was never read from."""
+        os.close(self._out)
+
     def text(self) -> str:
         """Give the text, with a note where its beginning was cut."""
         kept = bytes(self.kept[-OUTPUT_LIMIT:])
@@ -64,19 +70,28 @@ def lay_out(home: Path, files: dict[str, dict[str, str]]) -> None:
         path.write_bytes(content["text"].encode() if "text" in content else b64decode(content["base64"]))
 
 
-async def run_command(run: dict[str, Any], limit: float, kill_after: float) -> Outcome:
+async def run_command(
+    run: dict[str, Any], limit: float, kill_after: float, undertaker: Undertaker
+) -> Outcome:
     """Run a command to its end; cancelling this stops it in the same way as the time limit."""
     home = Path(tempfile.mkdtemp(prefix="maitred-job-"))
+    undertaker.expect(home)
+    laid_out = asyncio.ensure_future(asyncio.to_thread(lay_out, home, run.get("files") or {}))
     try:
-        await asyncio.to_thread(lay_out, home, run.get("files") or {})
-        return await _run_in(home, run["command"], limit, kill_after)
+        await asyncio.shield(laid_out)
+        return await _run_in(home, run["command"], limit, kill_after, undertaker)
     except (OSError, ValueError) as error:
         return failed("command", f"it could not be started: {error}")
     finally:
+        # A thread that still writes files would bring the directory back.
+        await asyncio.wait([laid_out])
         await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
+        undertaker.forget(home)
 
 
-async def _run_in(home: Path, argv: list[str], limit: float, kill_after: float) -> Outcome:
+async def _run_in(
+    home: Path, argv: list[str], limit: float, kill_after: float, undertaker: Undertaker
+) -> Outcome:
     # A parent-death signal ends the program with a worker that is killed; setpriv sets it before the exec.
     tether = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
     if tether and not shutil.which(argv[0], path=os.environ.get("PATH")) and "/" not in argv[0]:
@@ -93,9 +108,14 @@ async def _run_in(home: Path, argv: list[str], limit: float, kill_after: float) 
             stderr=err.into,
             start_new_session=True,
         )
+    except BaseException:
+        out.close()
+        err.close()
+        raise
     finally:
         os.close(out.into)
         os.close(err.into)
+    undertaker.expect(home, process.pid)
     readers = [asyncio.create_task(out.read()), asyncio.create_task(err.read())]
     late = False
     try:

@@ -15,6 +15,7 @@ from maitred.worker.command import run_command
 from maitred.worker.context import enter
 from maitred.worker.outcome import Outcome, completed, failed, raised
 from maitred.worker.threads import Threads
+from maitred.worker.undertaker import Undertaker
 
 _log = structlog.get_logger()
 
@@ -32,6 +33,7 @@ class Runner:
         self._limit = settings.time_limit / SECOND
         self._kill_after = settings.kill_after / SECOND
         self._threads = Threads()
+        self._undertaker = Undertaker()
         self._stuck = stuck
 
     @property
@@ -39,12 +41,16 @@ class Runner:
         """What this runner can run."""
         return sorted((*self._functions, COMMAND))
 
+    def close(self) -> None:
+        """Let go of what is kept beside the runs."""
+        self._undertaker.close()
+
     async def run(self, start: Start) -> Outcome:
         """Run a job to its end. Cancelling this stops it, and raises CancelledError when it is stopped."""
         body = decode_body(start.body)
         enter(start.id, start.version, start.attempt, body)
         if start.need == COMMAND:
-            return await run_command(body["run"], self._limit, self._kill_after)
+            return await run_command(body["run"], self._limit, self._kill_after, self._undertaker)
         function = self._functions.get(start.need)
         if function is None:
             return failed("no-handler", f"this worker has no {start.need!r}")
@@ -55,7 +61,7 @@ class Runner:
             return await self._run_blocking(function, args)
         except TimeoutError:
             return failed("time-limit", f"it ran longer than its time limit of {self._limit:g} s")
-        except Exception as error:  # noqa: BLE001 - what a handler raises is its job's outcome
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - its job's outcome
             _log.info("a handler raised", job=start.id, need=start.need, exc_info=error)
             return raised(error)
 

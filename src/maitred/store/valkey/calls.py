@@ -3,11 +3,12 @@
 All calls share one connection; each reader of an inbox has its own, since it blocks there.
 """
 
+import asyncio
 from typing import Any
 
-from maitred.errors import EvictionForbidden, SchemaMismatch, StoreError, UnknownQueue
+from maitred.errors import EvictionForbidden, SchemaMismatch, StoreError, StoreUnavailable, UnknownQueue
 from maitred.store.valkey import scripts
-from maitred.store.valkey.connection import Address, Connection, ReplyError
+from maitred.store.valkey.connection import ANSWER_PATIENCE, Address, Connection, ReplyError
 
 
 class Calls:
@@ -43,14 +44,19 @@ class Calls:
 
     async def pop_all(self, key: str, timeout: float) -> list[bytes]:
         """Wait for a list to have entries, and take all of them."""
-        connection = self._parked.setdefault(key, Connection(self._address))
+        connection = self._parked.setdefault(key, Connection(self._address, patience=None))
         try:
-            answer = await connection.call("BLMPOP", timeout, 1, key, "LEFT", "COUNT", 1000)
+            async with asyncio.timeout(timeout + ANSWER_PATIENCE):
+                answer = await connection.call("BLMPOP", timeout, 1, key, "LEFT", "COUNT", 1000)
         except ReplyError as error:
             raise StoreError(f"BLMPOP: {error}") from None
-        except BaseException:
+        except BaseException as error:
             # Nobody will read what this call still takes, so the server must not give it out.
-            self._parked.pop(key).close()
+            connection.close()
+            if self._parked.get(key) is connection:
+                del self._parked[key]
+            if isinstance(error, TimeoutError):
+                raise StoreUnavailable("the store does not answer: it was silent for too long") from None
             raise
         return list(answer[1]) if answer else []
 

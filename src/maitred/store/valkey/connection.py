@@ -1,8 +1,10 @@
 """One connection to a server, on which any number of calls are under way at once.
 
-The first call in a turn of the event loop is written at once, those after it together; answers are given out
-in order. So a lone call does not wait, and a burst of callers costs a few system calls and no pool of
-connections. hiredis packs and parses.
+Calls made in the same turn of the event loop are written together, and answers are given out in order, so a
+burst of callers costs one system call each way and no pool of connections. hiredis packs and parses.
+
+A server that vanished without hanging up answers nothing for ever; the wire is given up when its oldest call
+has waited too long, so that the next one is made on a new wire.
 """
 
 import asyncio
@@ -17,6 +19,7 @@ import hiredis
 from maitred.errors import ConfigError, StoreUnavailable
 
 CONNECT_PATIENCE = 5.0
+ANSWER_PATIENCE = 5.0
 _TCP = {"valkey": False, "redis": False, "valkeys": True, "rediss": True}
 _MORE = object()
 
@@ -56,89 +59,56 @@ class Address:
         )
 
 
-class Connection(asyncio.Protocol):
-    """Connects when first used, and again after it was lost."""
+class Wire(asyncio.Protocol):
+    """One transport and who waits for its answers; once lost it is never used again."""
 
-    def __init__(self, address: Address) -> None:
-        self._address = address
+    def __init__(self, patience: float | None) -> None:
+        self.lost = False
+        self._patience = patience
+        self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._connecting = asyncio.Lock()
         self._pending: deque[asyncio.Future[Any]] = deque()
         self._written: list[bytes] = []
         self._turn_taken = False
-        self._reader = hiredis.Reader()
+        self._reader = hiredis.Reader(replyError=ReplyError, notEnoughData=_MORE)
+        self._watch: asyncio.TimerHandle | None = None
 
-    async def call(self, *args: Any) -> Any:
-        """Send a command; give its answer.
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin to watch for answers that do not come."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - how it is connected
+        self._transport = transport
+        self._look(None)
 
-        Raises `ReplyError` if the server refuses it, and `StoreUnavailable` if it cannot be reached or is
-        lost before it answers: then the command may or may not have been carried out.
-        """
-        transport = self._transport or await self._connect()
-        return await self._send(transport, args)
-
-    def _send(self, transport: asyncio.Transport, args: tuple[Any, ...]) -> "asyncio.Future[Any]":
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
+    def send(self, args: tuple[Any, ...]) -> "asyncio.Future[Any]":
+        """Write a command, at once if it is the first of this turn; give what its answer will be."""
+        future: asyncio.Future[Any] = self._loop.create_future()
         self._pending.append(future)
-        packed = hiredis.pack_command(args)
-        if self._turn_taken:
-            self._written.append(packed)
-        else:
+        self._written.append(hiredis.pack_command(args))
+        if not self._turn_taken:
             self._turn_taken = True
-            loop.call_soon(self._write)
-            transport.write(packed)
+            self._loop.call_soon(self._end_turn)
+            self._write()
         return future
+
+    def _end_turn(self) -> None:
+        self._turn_taken = False
+        if self._written:
+            self._write()
 
     def _write(self) -> None:
-        self._turn_taken = False
-        if self._written and self._transport is not None:
-            data, self._written = b"".join(self._written), []
+        data, self._written = b"".join(self._written), []
+        if self._transport is not None and not self.lost:
             self._transport.write(data)
 
-    async def _connect(self) -> asyncio.Transport:
-        async with self._connecting:
-            if self._transport is not None:
-                return self._transport
-            try:
-                async with asyncio.timeout(CONNECT_PATIENCE):
-                    return await self._open()
-            except (OSError, TimeoutError) as error:
-                raise StoreUnavailable(
-                    f"the store does not answer: {str(error) or 'no answer in time'}"
-                ) from None
-
-    async def _open(self) -> asyncio.Transport:
-        loop, at = asyncio.get_running_loop(), self._address
-        self._reader = hiredis.Reader(replyError=ReplyError, notEnoughData=_MORE)
-        if at.path:
-            transport, _ = await loop.create_unix_connection(lambda: self, at.path)
+    def _look(self, oldest: "asyncio.Future[Any] | None") -> None:
+        """Hang up if the call that was the oldest one at the last look still is."""
+        if self._patience is None or self.lost or self._transport is None:
+            return
+        now_oldest = self._pending[0] if self._pending else None
+        if oldest is not None and now_oldest is oldest:
+            self._transport.abort()
         else:
-            context = ssl.create_default_context() if at.tls else None
-            transport, _ = await loop.create_connection(lambda: self, at.host, at.port, ssl=context)
-        try:
-            greetings = []
-            if at.password:
-                names = (at.username,) if at.username else ()
-                greetings.append(self._greet(transport, "AUTH", *names, at.password))
-            if at.database:
-                greetings.append(self._greet(transport, "SELECT", at.database))
-            for greeting in greetings:
-                await greeting
-        except ReplyError as error:
-            transport.close()
-            raise StoreUnavailable(f"the store does not let us in: {error}") from None
-        except BaseException:
-            transport.close()
-            raise
-        self._transport = transport
-        return transport
-
-    def _greet(self, transport: asyncio.Transport, *args: Any) -> "asyncio.Future[Any]":
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._pending.append(future)
-        transport.write(hiredis.pack_command(args))
-        return future
+            self._watch = self._loop.call_later(self._patience, self._look, now_oldest)
 
     def data_received(self, data: bytes) -> None:
         """Give each answer to the call that waits for it."""
@@ -155,15 +125,99 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tell all who wait that there will be no answer."""
-        self._transport = None
-        self._written = []
+        self.lost = True
+        if self._watch is not None:
+            self._watch.cancel()
         lost, self._pending = self._pending, deque()
         for future in lost:
             if not future.done():
                 future.set_exception(StoreUnavailable(f"the store went away: {error or 'it hung up'}"))
 
     def close(self) -> None:
-        """Hang up."""
+        """Hang up; nobody may call on this wire from now on."""
+        self.lost = True
+        if self._watch is not None:
+            self._watch.cancel()
         if self._transport is not None:
             self._transport.close()
-            self._transport = None
+
+
+class Connection:
+    """Connects when first used, and again after the wire was lost.
+
+    `patience` is how long the server may take for one answer; None for a connection on which it may block.
+    """
+
+    def __init__(self, address: Address, *, patience: float | None = ANSWER_PATIENCE) -> None:
+        self._address = address
+        self._patience = patience
+        self._wire: Wire | None = None
+        self._opening: asyncio.Task[Wire] | None = None
+
+    async def call(self, *args: Any) -> Any:
+        """Send a command; give its answer.
+
+        Raises `ReplyError` if the server refuses it, and `StoreUnavailable` if it cannot be reached or is
+        lost before it answers: then the command may or may not have been carried out.
+        """
+        wire = self._wire
+        if wire is None or wire.lost:
+            wire = await self._connect()
+        return await wire.send(args)
+
+    async def _connect(self) -> Wire:
+        """Connect once for all who ask at the same time: all of them get the one wire, or the one refusal."""
+        if self._opening is None:
+            self._opening = asyncio.ensure_future(self._open())
+            self._opening.add_done_callback(self._opened)
+        return await asyncio.shield(self._opening)
+
+    def _opened(self, opening: "asyncio.Task[Wire]") -> None:
+        self._opening = None
+        if not opening.cancelled() and not opening.exception():
+            self._wire = opening.result()
+
+    async def _open(self) -> Wire:
+        wire = Wire(self._patience)
+        try:
+            async with asyncio.timeout(CONNECT_PATIENCE):
+                await self._reach(wire)
+                await self._be_let_in(wire)
+        except (OSError, TimeoutError) as error:
+            wire.close()
+            raise StoreUnavailable(
+                f"the store does not answer: {str(error) or 'no answer in time'}"
+            ) from None
+        except ReplyError as error:
+            wire.close()
+            raise StoreUnavailable(f"the store does not let us in: {error}") from None
+        except BaseException:
+            wire.close()
+            raise
+        return wire
+
+    async def _reach(self, wire: Wire) -> None:
+        loop, at = asyncio.get_running_loop(), self._address
+        if at.path:
+            await loop.create_unix_connection(lambda: wire, at.path)
+        else:
+            context = ssl.create_default_context() if at.tls else None
+            await loop.create_connection(lambda: wire, at.host, at.port, ssl=context)
+
+    async def _be_let_in(self, wire: Wire) -> None:
+        at = self._address
+        greetings = []
+        if at.password:
+            names = (at.username,) if at.username else ()
+            greetings.append(wire.send(("AUTH", *names, at.password)))
+        if at.database:
+            greetings.append(wire.send(("SELECT", at.database)))
+        await asyncio.gather(*greetings)
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._opening is not None:
+            self._opening.cancel()
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
