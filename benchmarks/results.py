@@ -18,6 +18,8 @@ from typing import Any
 from benchmarks.figures import Reading
 from benchmarks.scale import Scale
 
+Spread = tuple[float, float]
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -44,12 +46,24 @@ class Results:
 
     def median(self, system: str, figure: str, number: str) -> float | None:
         """Give the median over the rounds, or None if there is no reading."""
-        found = [each[number] for each in self.readings.get(system, {}).get(figure, []) if number in each]
+        found = self._rounds(system, figure, number)
         return statistics.median(found) if found else None
 
     def ratio(self, system: str, other: str, figure: str, number: str) -> float | None:
         """Give a system's median as a multiple of another's, or None if one is missing."""
         return quotient(self.median(system, figure, number), self.median(other, figure, number))
+
+    def spread(self, system: str, figure: str, number: str, *, over: str | None = None) -> Spread | None:
+        """Give the least and the greatest reading of all rounds, `over` another system's of the same round.
+
+        None with fewer than two rounds, or if one of them failed and the rounds no longer pair up.
+        """
+        mine = self._rounds(system, figure, number)
+        others = [1.0] * len(mine) if over is None else self._rounds(over, figure, number)
+        if len(mine) < 2 or len(mine) != len(others):
+            return None
+        ratios = [one / other for one, other in zip(mine, others, strict=True)]
+        return min(ratios), max(ratios)
 
     def write(self, path: Path, targets: list[dict[str, Any]]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,6 +100,9 @@ class Results:
             "targets": targets,
             "failures": self.failures,
         }
+
+    def _rounds(self, system: str, figure: str, number: str) -> list[float]:
+        return [each[number] for each in self.readings.get(system, {}).get(figure, []) if number in each]
 
     def _figures(self, system: str) -> dict[str, Any]:
         return {

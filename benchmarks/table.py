@@ -84,12 +84,14 @@ def _targets(targets: list[Target]) -> Table:
     table.add_column("target")
     table.add_column("bound", justify="right")
     table.add_column("measured", justify="right")
+    table.add_column("rounds", justify="right")
     table.add_column("")
     for target in targets:
         table.add_row(
             target.what,
             f"{'≥' if target.at_least else '≤'} {rounded(target.bound, target.unit)}",
             rounded(target.measured, target.unit),
+            " to ".join(f"{end:.2f}" for end in target.spread or ()),
             f"[{_COLOURS[target.verdict]}]{target.verdict}[/]",
         )
     return table

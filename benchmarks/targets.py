@@ -1,7 +1,8 @@
 """What Maitred must show beside its peers, and whether this run showed it.
 
-Each target is a sentence, a bound and the number that is held against it. Where a figure was not taken,
-by choice or because it failed, the target is open rather than short.
+Each target is a sentence, a bound and the number that is held against it, with the least and the greatest
+of the rounds beside it: a verdict whose bound lies between them is not yet to be trusted. Where a figure
+was not taken, by choice or because it failed, the target is open rather than short.
 """
 
 import dataclasses
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from benchmarks.figures.server_time import key
-from benchmarks.results import Results, quotient
+from benchmarks.results import Results, Spread, quotient
 from benchmarks.words import TIMES, spaced
 
 Verdict = Literal["reached", "short", "not measured"]
@@ -27,6 +28,7 @@ class Target:
     measured: float | None
     at_least: bool
     unit: str = ""
+    spread: Spread | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -53,13 +55,15 @@ def targets(results: Results) -> list[Target]:
 def _throughput(results: Results) -> Iterator[Target]:
     for peer, times in (("bullmq", 2.0), ("dramatiq", 8.0)):
         ratio = results.ratio(SUBJECT, peer, "drain", "jobs_per_s")
-        yield Target(f"drain ÷ {peer}", times, ratio, at_least=True, unit=TIMES)
-    bulk = [rate for peer in _PEERS if (rate := results.median(peer, "bulk", "jobs_per_s")) is not None]
-    best = max(bulk, default=None)
-    ratio = quotient(results.median(SUBJECT, "bulk", "jobs_per_s"), best)
-    yield Target("bulk enqueue ÷ the best peer's", 5.0, ratio, at_least=True, unit=TIMES)
+        spread = results.spread(SUBJECT, "drain", "jobs_per_s", over=peer)
+        yield Target(f"drain ÷ {peer}", times, ratio, at_least=True, unit=TIMES, spread=spread)
+    best = max(_PEERS, key=lambda peer: results.median(peer, "bulk", "jobs_per_s") or 0.0)
+    ratio = results.ratio(SUBJECT, best, "bulk", "jobs_per_s")
+    spread = results.spread(SUBJECT, "bulk", "jobs_per_s", over=best)
+    yield Target("bulk enqueue ÷ the best peer's", 5.0, ratio, at_least=True, unit=TIMES, spread=spread)
     ratio = results.ratio(SUBJECT, "dramatiq", "single", "jobs_per_s")
-    yield Target("single enqueue ÷ dramatiq", 1.2, ratio, at_least=True, unit=TIMES)
+    spread = results.spread(SUBJECT, "single", "jobs_per_s", over="dramatiq")
+    yield Target("single enqueue ÷ dramatiq", 1.2, ratio, at_least=True, unit=TIMES, spread=spread)
 
 
 def _latency(results: Results) -> Iterator[Target]:
@@ -70,7 +74,9 @@ def _latency(results: Results) -> Iterator[Target]:
     ):
         huey, bare = (results.median(system, "latency", number) for system in ("huey", "bare"))
         bound = None if huey is None else max(share * huey, bare or 0.0)
-        yield Target(words, bound, results.median(SUBJECT, "latency", number), at_least=False, unit=" ms")
+        measured = results.median(SUBJECT, "latency", number)
+        spread = results.spread(SUBJECT, "latency", number)
+        yield Target(words, bound, measured, at_least=False, unit=" ms", spread=spread)
 
 
 def _server_time(results: Results) -> Iterator[Target]:

@@ -31,11 +31,14 @@ from maitred.errors import (
     UnknownJob,
     UnknownQueue,
 )
+from maitred.service.intake import Accepted
 from maitred.service.queue import Queue
+from maitred.worker.context import RunningJob, current_job
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Accepted",
     "AlreadyEnded",
     "ConfigError",
     "Conflict",
@@ -53,6 +56,7 @@ __all__ = [
     "OtherSubmitter",
     "Queue",
     "QueueFull",
+    "RunningJob",
     "SchemaMismatch",
     "ServerUnreachable",
     "SettingsForbidden",
@@ -63,4 +67,5 @@ __all__ = [
     "UnknownJob",
     "UnknownQueue",
     "__version__",
+    "current_job",
 ]

@@ -52,3 +52,16 @@ def test_a_median_is_over_the_rounds() -> None:
     for rate in (3.0, 100.0):
         made.add("huey", "drain", {"jobs_per_s": rate})
     assert made.median("huey", "drain", "jobs_per_s") == 3.0
+
+
+def test_a_ratio_shows_how_far_the_rounds_lie_apart() -> None:
+    made = results(maitred={"drain": {"jobs_per_s": 200.0}}, bullmq={"drain": {"jobs_per_s": 100.0}})
+    made.add("maitred", "drain", {"jobs_per_s": 90.0})
+    made.add("bullmq", "drain", {"jobs_per_s": 60.0})
+    assert found(made, "drain ÷ bullmq").spread == (1.5, 2.0)
+
+
+def test_rounds_that_no_longer_pair_up_have_no_spread() -> None:
+    made = results(maitred={"drain": {"jobs_per_s": 200.0}}, bullmq={"drain": {"jobs_per_s": 100.0}})
+    made.add("maitred", "drain", {"jobs_per_s": 90.0})
+    assert found(made, "drain ÷ bullmq").spread is None

@@ -175,7 +175,7 @@ async def test_l16_deleting_takes_one_place_and_one_nonce_each(party: Party) -> 
     assert (view.jobs, len(view.places)) == (["A"], 1)
     await party.store.remove("A")
     left = await party.store.snapshot()
-    assert (left.places, left.stacks, left.nonces, left.waiting_of, left.jobs) == ([], {}, {}, {}, {})
+    assert (left.places, left.stacks, left.nonces, left.own, left.jobs) == ([], {}, {}, {}, {})
 
 
 async def test_l17_an_unknown_id_is_unknown_to_every_verb(party: Party) -> None:

@@ -27,7 +27,7 @@ async def test_damage_is_named_and_repaired_if_asked(guest: Guest, server: "Redi
     await guest.submits()
     sound = await guest.http.post(f"{guest.url}/check")
     assert sound.json() == {"queue": guest.store.queue, "violations": []}
-    await server.hset(keys.prefix(guest.store.queue) + "Waiting", "user.1", "7")
+    await server.hset(keys.prefix(guest.store.queue) + "Ids", "ghost", "nowhere!")
     found = (await guest.http.post(f"{guest.url}/check")).json()["violations"]
     assert {violation["repaired"] for violation in found} == {False}
     repaired = (await guest.http.post(f"{guest.url}/check", json={"repair": True})).json()["violations"]

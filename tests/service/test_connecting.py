@@ -27,7 +27,7 @@ async def name(url: str, queue_name: str) -> str:
 
 async def test_a_url_is_connected_to_at_the_first_call(url: str, name: str) -> None:
     async with maitred.Queue(name, url) as queue:
-        assert (await queue.put("a", submitter="user:7", handler="grade")).position == 1
+        assert (await queue.put("a", submitter="user:7", handler="grade")).outcome == "created"
         await queue.close()
         assert (await queue.line()).total == 1
 

@@ -13,7 +13,8 @@ def test_the_public_names_are_these() -> None:
         for name, kind in vars(errors).items()
         if isinstance(kind, type) and issubclass(kind, errors.MaitredError)
     }
-    assert set(maitred.__all__) == tree | {"Fault", "Queue", "Submitter", "__version__"}
+    others = {"Accepted", "Fault", "Queue", "RunningJob", "Submitter", "__version__", "current_job"}
+    assert set(maitred.__all__) == tree | others
     assert all(hasattr(maitred, name) for name in maitred.__all__)
 
 

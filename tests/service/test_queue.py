@@ -18,8 +18,9 @@ def queue(stores: Stores, store: Store) -> maitred.Queue:
 
 
 async def test_a_job_is_put_read_moved_and_removed(queue: maitred.Queue) -> None:
-    job = await queue.put("a", submitter="user:7", handler="grade", args={"n": 1}, metadata={"c": "1"})
-    assert (job.outcome, job.position, job.run["args"]) == ("created", 1, {"n": 1})
+    put = await queue.put("a", submitter="user:7", handler="grade", args={"n": 1}, metadata={"c": "1"})
+    job = await queue.job(put.id)
+    assert (put.outcome, put.version, job.position, job.run["args"]) == ("created", 1, 1, {"n": 1})
     await queue.put("b", submitter=maitred.Submitter("team", "red"), command=["ls"], priority=9)
     assert [item.key for item in (await queue.line(limit=1)).items] == ["a"]
     assert (await queue.delay(job.id, nonce=job.nonce)).position == 2
@@ -32,7 +33,7 @@ async def test_a_job_is_put_read_moved_and_removed(queue: maitred.Queue) -> None
 
 async def test_every_setting_of_a_put_arrives(queue: maitred.Queue) -> None:
     until = datetime(2030, 1, 1, tzinfo=UTC)
-    job = await queue.put(
+    put = await queue.put(
         "k",
         submitter="user:7",
         command=["python", "main.py"],
@@ -45,11 +46,12 @@ async def test_every_setting_of_a_put_arrives(queue: maitred.Queue) -> None:
         metadata={"course": "cs101"},
         expires_at=until,
     )
+    job = await queue.job(put.id)
     assert job.run == {"command": ["python", "main.py"], "files": ["main.py"], "artifacts": ["out"]}
     assert (job.delay, job.priority, job.band, job.expires_at) == (60.0, 1, "bulk", until)
     assert job.response_url == "https://example.org/done"
     now = await queue.put("now", submitter="user:7", handler="grade", immediate=True)
-    assert now.band == "immediate"
+    assert (await queue.job(now.id)).band == "immediate"
 
 
 async def test_faults_are_raised_with_all_their_paths(queue: maitred.Queue, store: Store) -> None:

@@ -279,7 +279,8 @@ class View:
     """A job as a reader sees it: the record, its place, and why it waits.
 
     `position` is 1 for the first in line, None if the job does not wait. `serving` counts the live workers
-    that serve its need, `free` is the most free slots that any of them has.
+    that serve its need, `free` is the most free slots that any of them has. `started` is the start of its
+    present run.
     """
 
     job: Job
@@ -291,3 +292,4 @@ class View:
     paused: bool
     serving: int
     free: int
+    started: int | None = None

@@ -48,7 +48,6 @@ class Snapshot:
     stacks: dict[Pool, list[int]] = field(default_factory=dict)
     nonces: dict[Pool, list[tuple[int, int]]] = field(default_factory=dict)
     own: dict[Submitter, list[int]] = field(default_factory=dict)
-    waiting_of: dict[Submitter, int] = field(default_factory=dict)
     workers: dict[str, WorkerState] = field(default_factory=dict)
     inboxes: dict[str, list[Message]] = field(default_factory=dict)
     ended: list[tuple[int, int]] = field(default_factory=list)
@@ -85,7 +84,6 @@ def take_snapshot(house: House) -> Snapshot:
         stacks={key: list(stack) for key, stack in house.line.stacks.items()},
         nonces={key: [(p.release, p.arrival) for p in pool] for key, pool in house.line.pools.items()},
         own=own,
-        waiting_of={job.submitter: len(house.waiting(job.submitter)) for job in waiting},
         workers={
             worker.name: WorkerState(
                 worker.slots,

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from maitred.core.job import Phase, Submitter, View
+from maitred.core.job import Submitter, View
 from maitred.core.settings import Settings
 from maitred.errors import Fault, InvalidJob, MaitredError, UnknownJob
 from maitred.service.cursor import Spot, read_cursor, write_cursor
@@ -21,7 +21,7 @@ from maitred.service.house_document import (
     violation_document,
     worker_document,
 )
-from maitred.service.intake import Accepted, accept
+from maitred.service.intake import Accepted, accept, accept_one, accept_shown
 from maitred.service.listing import RUNNING, WAITING, Filter, Listing
 from maitred.store.port import Store, Stores
 
@@ -58,10 +58,16 @@ class Desk:
 
         Raises `InvalidJob` with all faults, `TooLarge`, `OtherSubmitter` or `QueueFull`.
         """
-        [answer] = await self.put_many(queue, [body])
+        settings = await self.settings(queue)
+        accepted, view = await accept_shown(self._store(queue), settings, body)
+        answer = self._answer(queue, accepted, job_document(queue, view, settings) if view else None)
         if isinstance(answer, MaitredError):
             raise answer
         return answer
+
+    async def submit(self, queue: str, body: object) -> Accepted:
+        """Create or update a job as `put` does, without reading it back."""
+        return await accept_one(self._store(queue), await self.settings(queue), body)
 
     async def put_many(self, queue: str, bodies: Sequence[object]) -> list[Document | MaitredError]:
         """Create or update jobs in turn; give each one's document or error, in order."""
@@ -143,7 +149,7 @@ class Desk:
             total = found.matched if spot.total < 0 else spot.total
         following = found.following and found.following._replace(total=-1 if total is None else total)
         return {
-            "items": [job_document(queue, hit.view, status.settings, hit.started) for hit in found.hits],
+            "items": [job_document(queue, hit.view, status.settings) for hit in found.hits],
             "next": write_cursor(following) if following else None,
             "total": total,
         }
@@ -152,7 +158,7 @@ class Desk:
         """List the jobs that run, in the order of their starts."""
         settings = await self.settings(queue)
         running = await self._store(queue).running()
-        return _whole([running_document(view, started, settings) for view, started in running])
+        return _whole([running_document(view, settings) for view in running])
 
     async def workers(self, queue: str) -> Document:
         """List the workers of a queue."""
@@ -198,17 +204,7 @@ class Desk:
         views: list[View | None] = []
         for first in range(0, len(ids), READ_AT_ONCE):
             views += await self._store(queue).read(ids[first : first + READ_AT_ONCE], version)
-        starts = await self._starts(queue, views)
-        return [
-            job_document(queue, view, settings, starts.get(view.job.record)) if view else None
-            for view in views
-        ]
-
-    async def _starts(self, queue: str, views: Sequence[View | None]) -> dict[int, int]:
-        """Give when the running ones among these jobs started: a record tells only of runs that are over."""
-        if not any(view and view.job.phase is Phase.RUNNING for view in views):
-            return {}
-        return {view.job.record: started for view, started in await self._store(queue).running()}
+        return [job_document(queue, view, settings) if view else None for view in views]
 
     @staticmethod
     def _answer(queue: str, accepted: Accepted, document: Document | None) -> Document | MaitredError:

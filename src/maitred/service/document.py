@@ -15,8 +15,8 @@ from maitred.wire import decode_body, decode_json
 Document = dict[str, Any]
 
 
-def job_document(queue: str, view: View, settings: Settings, started: int | None = None) -> Document:
-    """Give the document of a job; `started` is when its present run began, if it runs."""
+def job_document(queue: str, view: View, settings: Settings) -> Document:
+    """Give the document of a job."""
     job = view.job
     return {
         "id": job.id,
@@ -37,7 +37,7 @@ def job_document(queue: str, view: View, settings: Settings, started: int | None
         "ledger_id": None,
         "result": decode_json(job.result) if job.result else None,
         "artifacts": [],
-        "timeline": _timeline(job, settings, started),
+        "timeline": _timeline(job, settings, view.started),
     }
 
 
@@ -99,7 +99,7 @@ def _place(view: View, settings: Settings) -> Document:
 
 def _timeline(job: Job, settings: Settings, started: int | None) -> list[Document]:
     entries = [_entry(run, settings, iso(run.end)) for run in job.timeline]
-    if job.phase is Phase.RUNNING and started is not None:
+    if started is not None:
         now = Run(job.stage, job.version, job.attempt, job.worker, started, 0, "")
         entries.append(_entry(now, settings, None))
     return entries

@@ -49,9 +49,10 @@ def _pause(paused: dict[str, Any] | None) -> Document | None:
     return {"by": paused["by"], "reason": paused["reason"] or None, "at": iso(int(paused["at"]))}
 
 
-def running_document(view: View, started: int, settings: Settings) -> Document:
+def running_document(view: View, settings: Settings) -> Document:
     """Give a running job: since when, where, and for how long it may."""
     job = view.job
+    started = view.now if view.started is None else view.started
     return {
         "id": job.id,
         "key": decode_body(job.body)["key"],

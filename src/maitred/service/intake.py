@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from maitred.core.job import Order, Outcome, Put, Refusal
+from maitred.core.job import Order, Outcome, Put, Refusal, View
 from maitred.core.settings import Settings
 from maitred.errors import Fault, InvalidJob, MaitredError, OtherSubmitter, QueueFull, StoreError
 from maitred.service.order import HANDLER, order_of
@@ -40,6 +40,24 @@ async def accept(store: Store, settings: Settings, bodies: Sequence[object]) -> 
         under_way.append(asyncio.create_task(_send(store, settings, orders, answers)))
     await asyncio.gather(*under_way)
     return [answer for answer in answers if answer is not None]
+
+
+async def accept_shown(store: Store, settings: Settings, body: object) -> tuple[Accepted, View | None]:
+    """Take in one job and show it as it is then; raises what `accept` answers."""
+    order = order_of(body, settings)
+    put, view = await store.put_shown(order)
+    if not isinstance(put, Put):
+        raise await _refused(put, order, store, settings)
+    return Accepted(order.id, put.outcome, put.version), view
+
+
+async def accept_one(store: Store, settings: Settings, body: object) -> Accepted:
+    """Take in one job; raises what `accept` answers."""
+    order = order_of(body, settings)
+    [put] = await store.put([order])
+    if not isinstance(put, Put):
+        raise await _refused(put, order, store, settings)
+    return Accepted(order.id, put.outcome, put.version)
 
 
 async def _check(

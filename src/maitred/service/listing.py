@@ -50,10 +50,9 @@ class Filter:
 
 
 class Hit(NamedTuple):
-    """A job that fits, the start of its present run, and its rank among what was read with it."""
+    """A job that fits, and its rank among what was read with it."""
 
     view: View
-    started: int | None
     rank: int
 
 
@@ -135,14 +134,13 @@ class Listing:
         part = running[spot.offset : spot.offset + size]
         end = spot.offset + len(part)
         after = spot._replace(offset=end) if end < len(running) else Spot(WAITING, total=spot.total)
-        starts = {view.job.record: started for view, started in part}
-        return Step(await self._newest([view for view, _ in part], starts), len(part), after)
+        return Step(await self._newest(part), len(part), after)
 
     async def _waiting(self, spot: Spot, size: int) -> Step:
         page = await self._store.line(spot.page or None, size)
         after = spot._replace(page=page.next) if page.next else Spot(ENDED, total=spot.total)
         hits = [
-            Hit(view, None, index)
+            Hit(view, index)
             for index, view in enumerate(page.views)
             if self._wanted.fits(view, self._settings)
         ]
@@ -152,16 +150,16 @@ class Listing:
         page = await self._store.ended(spot.offset, size)
         end = spot.offset + len(page.views)
         after = spot._replace(offset=end) if page.views and end < page.total else None
-        return Step(await self._newest(page.views, {}), len(page.views), after)
+        return Step(await self._newest(page.views), len(page.views), after)
 
-    async def _newest(self, views: list[View], starts: Mapping[int, int]) -> list[Hit]:
+    async def _newest(self, views: list[View]) -> list[Hit]:
         """Keep what fits and is its job's newest version; a waiting job is always its newest."""
         fitting = [(i, v) for i, v in enumerate(views) if self._wanted.fits(v, self._settings)]
         if not fitting:
             return []
         newest = await self._store.read([view.job.id for _, view in fitting])
         return [
-            Hit(view, starts.get(view.job.record), index)
+            Hit(view, index)
             for (index, view), now in zip(fitting, newest, strict=True)
             if now is None or now.job.record == view.job.record
         ]

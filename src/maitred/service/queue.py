@@ -68,8 +68,8 @@ class Queue:
         response_url: str | None = None,
         metadata: Mapping[str, str] | None = None,
         expires_at: datetime | None = None,
-    ) -> JobDocument:
-        """Create or update the job with this key; give its document, with `outcome`.
+    ) -> Accepted:
+        """Create or update the job with this key; give its `id`, the `outcome` and the `version`.
 
         `submitter` is `"user:7"`, `"team:red"` or a `Submitter`. Raises `InvalidJob` with all faults,
         `TooLarge`, `OtherSubmitter` or `QueueFull`; then nothing was changed.
@@ -94,7 +94,7 @@ class Queue:
             "metadata": dict(metadata or {}),
             "expires_at": expires_at,
         }
-        return JobDocument.model_validate(await self.desk.put(self.name, body))
+        return await self.desk.submit(self.name, body)
 
     async def put_many(self, jobs: Sequence[JobBody | Mapping[str, Any]]) -> list[Accepted | MaitredError]:
         """Create or update many jobs, as fast as the store can.

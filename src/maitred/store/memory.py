@@ -75,6 +75,11 @@ class MemoryStore:
         self._ring()
         return answers
 
+    async def put_shown(self, order: Order) -> tuple[Put | Refusal, View | None]:
+        """Create or update a job and show it."""
+        [answer] = await self.put([order])
+        return answer, self._find(order.id, None)
+
     async def release(self, id: str, nonce: int | None = None) -> None:
         """Move a job to the front."""
         self._house.release(id, nonce, self._clock(), self._dice())
@@ -160,11 +165,11 @@ class MemoryStore:
         """Show jobs by id."""
         return [self._find(id, version) for id in ids]
 
-    async def running(self) -> list[tuple[View, int]]:
-        """Show the jobs that run, with the time of their start."""
+    async def running(self) -> list[View]:
+        """Show the jobs that run, in the order of their starts."""
         holds = [hold for worker in self._house.floor.workers.values() for hold in worker.holds.values()]
         return [
-            (self._view(self._house.jobs[hold.record]), hold.start)
+            self._view(self._house.jobs[hold.record])
             for hold in sorted(holds, key=lambda hold: hold.number)
             if not hold.stopping
         ]
@@ -268,7 +273,14 @@ class MemoryStore:
             paused=house.paused is not None,
             serving=len(serving),
             free=max((w.free for w in serving), default=0),
+            started=self._started(job),
         )
+
+    def _started(self, job: Job) -> int | None:
+        worker = self._house.floor.workers.get(job.worker)
+        if job.phase is not Phase.RUNNING or worker is None:
+            return None
+        return worker.holds[job.record].start
 
     def _rung(self, shift: Shift) -> Shift:
         self._ring()

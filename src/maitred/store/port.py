@@ -96,6 +96,9 @@ class Store(Protocol):
     async def put(self, orders: Sequence[Order]) -> list[Put | Refusal]:
         """Create or update jobs in turn; a refused one changes nothing."""
 
+    async def put_shown(self, order: Order) -> tuple[Put | Refusal, View | None]:
+        """Create or update a job and show it as it is then."""
+
     async def release(self, id: str, nonce: int | None = None) -> None:
         """Move a scheduled or bulk job to the front."""
 
@@ -147,8 +150,8 @@ class Store(Protocol):
     async def read(self, ids: Sequence[str], version: int | None = None) -> list[View | None]:
         """Show jobs by id."""
 
-    async def running(self) -> list[tuple[View, int]]:
-        """Show the jobs that run, with the time of their start."""
+    async def running(self) -> list[View]:
+        """Show the jobs that run, in the order of their starts."""
 
     async def line(self, cursor: bytes | None, limit: int) -> LinePage:
         """Show waiting jobs in line order."""

@@ -1,4 +1,8 @@
-"""Submits that are made together travel together: one script call carries many callers' jobs."""
+"""Submits that are made together travel together: one script call carries many callers' jobs.
+
+A submit that finds nothing under way leaves at once. Those that come while it is under way are gathered for
+one turn of the event loop, and leave in calls of up to 128 jobs.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,21 +15,31 @@ _Waiting = tuple[Sequence[Order], "asyncio.Future[_Answers]"]
 
 
 class Coalescer:
-    """Gathers what is submitted in one turn of the event loop."""
+    """Gathers what is submitted at the same time."""
 
     def __init__(self, send: Callable[[Sequence[Order]], Awaitable[_Answers]]) -> None:
         self._send = send
         self._waiting: list[_Waiting] = []
+        self._under_way = 0
         self._sending: set[asyncio.Task[None]] = set()
 
     async def put(self, orders: Sequence[Order]) -> _Answers:
-        """Send these orders with whatever else is submitted now; give their answers."""
+        """Send these orders, with whatever else is submitted now; give their answers."""
+        if self._under_way and len(orders) < MOST:
+            return await self._gather(orders)
+        self._under_way += 1
+        try:
+            return await self._send(orders)
+        finally:
+            self._under_way -= 1
+
+    def _gather(self, orders: Sequence[Order]) -> "asyncio.Future[_Answers]":
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_Answers] = loop.create_future()
         if not self._waiting:
             loop.call_soon(self._depart)
         self._waiting.append((orders, future))
-        return await future
+        return future
 
     def _depart(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -45,9 +59,10 @@ class Coalescer:
         task.add_done_callback(self._sending.discard)
 
     async def _carry(self, load: list[_Waiting]) -> None:
-        orders = [order for some, _ in load for order in some]
+        """Send one call for many; whatever it raises is raised to each of them."""
+        self._under_way += 1
         try:
-            answers = await self._send(orders)
+            answers = await self._send([order for some, _ in load for order in some])
         except BaseException as error:
             for _, future in load:
                 if not future.done():
@@ -55,6 +70,8 @@ class Coalescer:
             if not isinstance(error, Exception):
                 raise
             return
+        finally:
+            self._under_way -= 1
         at = 0
         for some, future in load:
             if not future.done():

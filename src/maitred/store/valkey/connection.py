@@ -1,7 +1,8 @@
 """One connection to a server, on which any number of calls are under way at once.
 
-Calls made in the same turn of the event loop are written together, and answers are given out in order, so a
-burst of callers costs one system call each way and no pool of connections. hiredis packs and parses.
+The first call in a turn of the event loop is written at once, those after it together; answers are given out
+in order. So a lone call does not wait, and a burst of callers costs a few system calls and no pool of
+connections. hiredis packs and parses.
 """
 
 import asyncio
@@ -64,6 +65,7 @@ class Connection(asyncio.Protocol):
         self._connecting = asyncio.Lock()
         self._pending: deque[asyncio.Future[Any]] = deque()
         self._written: list[bytes] = []
+        self._turn_taken = False
         self._reader = hiredis.Reader()
 
     async def call(self, *args: Any) -> Any:
@@ -72,37 +74,41 @@ class Connection(asyncio.Protocol):
         Raises `ReplyError` if the server refuses it, and `StoreUnavailable` if it cannot be reached or is
         lost before it answers: then the command may or may not have been carried out.
         """
-        if self._transport is None:
-            await self._connect()
-        return await self._send(args)
+        transport = self._transport or await self._connect()
+        return await self._send(transport, args)
 
-    def _send(self, args: tuple[Any, ...]) -> "asyncio.Future[Any]":
+    def _send(self, transport: asyncio.Transport, args: tuple[Any, ...]) -> "asyncio.Future[Any]":
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         self._pending.append(future)
-        if not self._written:
+        packed = hiredis.pack_command(args)
+        if self._turn_taken:
+            self._written.append(packed)
+        else:
+            self._turn_taken = True
             loop.call_soon(self._write)
-        self._written.append(hiredis.pack_command(args))
+            transport.write(packed)
         return future
 
     def _write(self) -> None:
-        data, self._written = b"".join(self._written), []
-        if self._transport is not None:
+        self._turn_taken = False
+        if self._written and self._transport is not None:
+            data, self._written = b"".join(self._written), []
             self._transport.write(data)
 
-    async def _connect(self) -> None:
+    async def _connect(self) -> asyncio.Transport:
         async with self._connecting:
             if self._transport is not None:
-                return
+                return self._transport
             try:
                 async with asyncio.timeout(CONNECT_PATIENCE):
-                    await self._open()
+                    return await self._open()
             except (OSError, TimeoutError) as error:
                 raise StoreUnavailable(
                     f"the store does not answer: {str(error) or 'no answer in time'}"
                 ) from None
 
-    async def _open(self) -> None:
+    async def _open(self) -> asyncio.Transport:
         loop, at = asyncio.get_running_loop(), self._address
         self._reader = hiredis.Reader(replyError=ReplyError, notEnoughData=_MORE)
         if at.path:
@@ -126,6 +132,7 @@ class Connection(asyncio.Protocol):
             transport.close()
             raise
         self._transport = transport
+        return transport
 
     def _greet(self, transport: asyncio.Transport, *args: Any) -> "asyncio.Future[Any]":
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

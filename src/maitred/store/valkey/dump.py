@@ -18,7 +18,8 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
     """Build a snapshot from `name, type, content` triples."""
     keys = {text(flat[i]): flat[i + 2] for i in range(0, len(flat), 3)}
     values = struct.unpack(f"<{len(keys['Floor']) // 8}d", keys["Floor"])
-    bodies = _pairs(keys.get("Bodies", []))
+    kept = _pairs(keys.get("Jobs", []))
+    bodies = {field[1:]: kept.pop(field) for field in list(kept) if field.startswith(b"b")}
     snapshot = Snapshot(
         now=int(values[2]),
         seq=int(values[1]),
@@ -28,16 +29,13 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
     )
     names = ("pending", "held", "failed", "completed", *settings.stages)
     snapshot.counts = {name: int(value) for name, value in zip(names, values[10:], strict=True)}
-    for record, head in _pairs(keys.get("Jobs", [])).items():
+    for record, head in kept.items():
         number = int.from_bytes(record, "big")
         snapshot.jobs[number] = decode_job(number, head, bodies.pop(record, b"<no body>"))
     if bodies:
         raise ValueError(f"bodies without a record: {bodies}")
     snapshot.newest = {
         text(id): int.from_bytes(record, "big") for id, record in _pairs(keys.get("Ids", [])).items()
-    }
-    snapshot.waiting_of = {
-        Submitter.read(text(who)): int(count) for who, count in _pairs(keys.get("Waiting", [])).items()
     }
     snapshot.ended = _by_score(keys.get("Ended", []))
     snapshot.expiring = _by_score(keys.get("Expiry", []))
@@ -49,7 +47,7 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
 
 
 def _read_line(snapshot: Snapshot, keys: dict[str, Any]) -> None:
-    lanes = {text(name) for name, _ in _scored(keys.get("Lanes", []))}
+    lanes = set(json.loads(keys.get("Lanes", b"[]")))
     places = []
     for name, content in _named(keys, "Reservations"):
         if name not in lanes:

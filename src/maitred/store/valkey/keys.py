@@ -12,15 +12,13 @@ NAMES = {
     "Settings": "Settings",  # string: JSON
     "Crews": "Crews",  # string: JSON, number of a crew -> the needs that its workers serve
     "Paused": "Paused",  # string: JSON, who paused the queue and why
-    "Jobs": "Jobs",  # hash: record -> what changes about a job
-    "Bodies": "Bodies",  # hash: record -> its configuration, opaque
+    "Jobs": "Jobs",  # hash: record -> what changes about a job; b + record -> its configuration, opaque
     "Ids": "Ids",  # hash: job id -> record of its newest version
-    "Lanes": "Lanes",  # sorted set: every lane that may have a place, by name
+    "Lanes": "Lanes",  # string: JSON, the names of all lanes that may have a place, in order
     "Reservations": "Reservations.",  # + lane: sorted set of places, in line order by their bytes
     "SubmitterInfo": "SubmitterInfo.",  # + lane/submitter: sorted set of records, top of the stack first
     "Nonces": "Nonces.",  # + lane/submitter: sorted set of nonces by release
     "Own": "Own.",  # + submitter: sorted set of records that have a place of their own
-    "Waiting": "Waiting",  # hash: submitter -> number of waiting jobs
     "Recent": "Recent.",  # + submitter: sorted set of counted submissions by time
     "Expiry": "Expiry",  # sorted set: records of waiting jobs by the time they expire
     "Ended": "Ended",  # sorted set: records of ended jobs by the time they ended

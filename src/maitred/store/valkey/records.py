@@ -116,7 +116,7 @@ def _runs(reader: _Reader) -> list[Run]:
 
 def decode_view(entry: list[Any], now: int, paused: bool) -> View:
     """Read what a reading script shows of a job."""
-    record, head, body, position, release, nonce, running, serving, free = entry
+    record, head, body, position, release, nonce, running, serving, free, started = entry
     return View(
         job=decode_job(record, head, body),
         position=None if position < 0 else position,
@@ -127,6 +127,7 @@ def decode_view(entry: list[Any], now: int, paused: bool) -> View:
         paused=paused,
         serving=serving,
         free=free,
+        started=None if started < 0 else started,
     )
 
 

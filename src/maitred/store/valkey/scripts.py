@@ -21,6 +21,7 @@ CONSTANTS: dict[str, int | str] = {
     "EXPIRIES_PER_STEP": house.EXPIRIES_PER_STEP,
     "WORKERS_PER_STEP": house.WORKERS_PER_STEP,
     "SWEPT_PER_TICK": house.SWEPT_PER_TICK,
+    "LANES_KEPT": 32,
     "DELAY_STEP": line.DELAY_STEP,
     "COMMAND": COMMAND,
 }

@@ -3,6 +3,7 @@
 The scripts answer plain lists; this turns them into the port's types and refusals into typed errors.
 """
 
+import asyncio
 import json
 import os
 from collections.abc import Sequence
@@ -51,7 +52,7 @@ from maitred.store.valkey.records import (
 )
 
 # In an order in which the repair of one part can rely on the parts before.
-CHECKED_PARTS = ("jobs", "stacks", "nonces", "places", "own", "ids", "ended", "expiry", "waiting", "totals")
+CHECKED_PARTS = ("jobs", "stacks", "nonces", "places", "own", "ids", "ended", "expiry", "totals")
 PAGE = 200
 
 _REFUSALS: dict[bytes, type[MaitredError]] = {
@@ -98,6 +99,11 @@ class ValkeyStore:
             args += (encode_order(order), order.body)
         answer = await self._call("put", *args)
         return [_put_answer(entry) for entry in answer[1:]]
+
+    async def put_shown(self, order: Order) -> tuple[Put | Refusal, View | None]:
+        """Create or update a job and show it, in one round trip: the two calls leave together."""
+        [answer], [view] = await asyncio.gather(self._put([order]), self.read([order.id]))
+        return answer, view
 
     async def release(self, id: str, nonce: int | None = None) -> None:
         """Move a job to the front."""
@@ -178,10 +184,10 @@ class ValkeyStore:
         now, paused, views = await self._call("read", *args)
         return [decode_view(view, now, bool(paused)) if view else None for view in views]
 
-    async def running(self) -> list[tuple[View, int]]:
-        """Show the jobs that run, with the time of their start."""
-        now, paused, views, starts = await self._call("running")
-        return list(zip((decode_view(view, now, bool(paused)) for view in views), starts, strict=True))
+    async def running(self) -> list[View]:
+        """Show the jobs that run, in the order of their starts."""
+        now, paused, views = await self._call("running")
+        return [decode_view(view, now, bool(paused)) for view in views]
 
     async def line(self, cursor: bytes | None, limit: int) -> LinePage:
         """Show waiting jobs in line order."""

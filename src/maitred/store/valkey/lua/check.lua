@@ -29,13 +29,17 @@ local function pool_member(lane, submitter, release, arrival)
   return order_key(tonumber(string.sub(lane, 1, 1)), release, arrival) .. 'S' .. submitter
 end
 
+local function list_again(q, lane)
+  if not q.lanes.by_name[lane] then list_lane(q, lane) end
+end
+
 local function check_waiting_job(q, r, record)
   local lane = lane_of(r)
   if is_own(r) then
     if not call('ZSCORE', q.prefix .. K.Reservations .. lane, own_member(r)) then
       fault(q, 'place', named(r) .. ' has lost its own place', function()
         call('ZADD', q.prefix .. K.Reservations .. lane, 0, own_member(r))
-        call('ZADD', q.prefix .. K.Lanes, 0, lane)
+        list_again(q, lane)
       end)
     end
     if not call('ZSCORE', q.prefix .. K.Own .. r.submitter, record) then
@@ -48,7 +52,7 @@ local function check_waiting_job(q, r, record)
       set_own(r, true)
       call('ZADD', q.prefix .. K.Reservations .. lane, 0, own_member(r))
       call('ZADD', q.prefix .. K.Own .. r.submitter, r.arrival, record)
-      call('ZADD', q.prefix .. K.Lanes, 0, lane)
+      list_again(q, lane)
       touch(q, r)
     end)
   end
@@ -70,7 +74,7 @@ local function check_running_job(q, r, record)
       set_own(r, true)
       call('ZADD', q.prefix .. K.Reservations .. lane_of(r), 0, own_member(r))
       call('ZADD', q.prefix .. K.Own .. r.submitter, r.arrival, record)
-      call('ZADD', q.prefix .. K.Lanes, 0, lane_of(r))
+      list_again(q, lane_of(r))
       touch(q, r)
     end)
   end
@@ -89,31 +93,34 @@ end
 local MOST_RECOUNTED = 20000
 local PARTS = {}
 
+local function check_job(q, record, bytes)
+  local r = decode_job(record, bytes)
+  q.jobs[record] = r
+  if call('HEXISTS', q.prefix .. K.Jobs, 'b' .. record) == 0 then
+    fault(q, 'body', named(r) .. ' has lost its configuration')
+  end
+  if call('HEXISTS', q.prefix .. K.Ids, r.id) == 0 then
+    fault(q, 'ids', named(r) .. ' is not found by its id', function()
+      call('HSET', q.prefix .. K.Ids, r.id, record)
+    end)
+  end
+  if r.phase == 'W' then
+    check_waiting_job(q, r, record)
+  elseif r.phase == 'R' then
+    check_running_job(q, r, record)
+  elseif r.phase == 'E' and not call('ZSCORE', q.prefix .. K.Ended, record) then
+    fault(q, 'ended', named(r) .. ' ended and would never be swept', function()
+      call('ZADD', q.prefix .. K.Ended, r.ended, record)
+    end)
+  end
+end
+
 PARTS.jobs = function(q, cursor, size)
   local next_cursor, flat = scan('HSCAN', q.prefix .. K.Jobs, cursor, size)
   for i = 1, #flat, 2 do
-    local record = flat[i]
-    local r = decode_job(record, flat[i + 1])
-    q.jobs[record] = r
-    if call('HEXISTS', q.prefix .. K.Bodies, record) == 0 then
-      fault(q, 'body', named(r) .. ' has lost its configuration')
-    end
-    if call('HEXISTS', q.prefix .. K.Ids, r.id) == 0 then
-      fault(q, 'ids', named(r) .. ' is not found by its id', function()
-        call('HSET', q.prefix .. K.Ids, r.id, record)
-      end)
-    end
-    if r.phase == 'W' then
-      check_waiting_job(q, r, record)
-    elseif r.phase == 'R' then
-      check_running_job(q, r, record)
-    elseif r.phase == 'E' and not call('ZSCORE', q.prefix .. K.Ended, record) then
-      fault(q, 'ended', named(r) .. ' ended and would never be swept', function()
-        call('ZADD', q.prefix .. K.Ended, r.ended, record)
-      end)
-    end
+    if #flat[i] == 8 then check_job(q, flat[i], flat[i + 1]) end
   end
-  return after_scan(next_cursor), #flat / 2
+  return after_scan(next_cursor), #flat / 4
 end
 
 -- Looks at all keys of one kind, page by page. Of a key with more members than a page the caller gets a cursor
@@ -139,29 +146,6 @@ local function each_pool(q, name, cursor, size, look)
   return after_scan(got[1]), seen
 end
 
--- How many jobs of a submitter wait, by its stacks and own places.
-local function waiting_of(q, submitter)
-  local count = call('ZCARD', q.prefix .. K.Own .. submitter)
-  for _, lane in ipairs(lanes(q)) do
-    count = count + call('ZCARD', q.prefix .. K.SubmitterInfo .. lane.name .. '/' .. submitter)
-  end
-  return count
-end
-
-local function check_counted(q, submitter)
-  local said = tonumber(call('HGET', q.prefix .. K.Waiting, submitter)) or 0
-  local count = waiting_of(q, submitter)
-  if said ~= count then
-    fault(q, 'waiting', submitter .. ' is said to have ' .. said .. ' waiting jobs and has ' .. count, function()
-      if count > 0 then
-        call('HSET', q.prefix .. K.Waiting, submitter, count)
-      else
-        call('HDEL', q.prefix .. K.Waiting, submitter)
-      end
-    end)
-  end
-end
-
 -- Makes as many places as jobs: too few get one now, too many lose the last.
 local function level(q, lane, submitter)
   local owner = lane .. '/' .. submitter
@@ -177,7 +161,7 @@ local function level(q, lane, submitter)
     local arrival = next_seq(q)
     call('ZADD', nonces, q.now, key8(arrival))
     call('ZADD', q.prefix .. K.Reservations .. lane, 0, pool_member(lane, submitter, q.now, arrival))
-    call('ZADD', q.prefix .. K.Lanes, 0, lane)
+    list_again(q, lane)
     surplus = surplus + 1
   end
 end
@@ -194,7 +178,6 @@ PARTS.stacks = function(q, cursor, size)
         end)
       end
     end
-    check_counted(q, submitter)
     local nonces = call('ZCARD', q.prefix .. K.Nonces .. lane .. '/' .. submitter)
     if nonces ~= call('ZCARD', key) then
       fault(q, 'nonces', submitter .. ' has ' .. call('ZCARD', key) .. ' jobs and ' .. nonces .. ' places', function()
@@ -214,7 +197,7 @@ PARTS.nonces = function(q, cursor, size)
       if not call('ZSCORE', q.prefix .. K.Reservations .. lane, member) then
         fault(q, 'nonces', 'a nonce of ' .. submitter .. ' has no place', function()
           call('ZADD', q.prefix .. K.Reservations .. lane, 0, member)
-          call('ZADD', q.prefix .. K.Lanes, 0, lane)
+          list_again(q, lane)
         end)
       end
     end
@@ -242,8 +225,8 @@ PARTS.places = function(q, cursor, size)
   local name = q.prefix .. K.Reservations
   return each_pool(q, K.Reservations, cursor, size, function(key, members)
     local lane = string.sub(key, #name + 1)
-    if not call('ZSCORE', q.prefix .. K.Lanes, lane) then
-      fault(q, 'lanes', 'lane ' .. lane .. ' is not listed', function() call('ZADD', q.prefix .. K.Lanes, 0, lane) end)
+    if not q.lanes.by_name[lane] then
+      fault(q, 'lanes', 'lane ' .. lane .. ' is not listed', function() list_again(q, lane) end)
     end
     for _, member in ipairs(members) do check_place(q, lane, key, member) end
   end)
@@ -261,7 +244,6 @@ PARTS.own = function(q, cursor, size)
         end)
       end
     end
-    check_counted(q, submitter)
   end)
 end
 
@@ -296,12 +278,6 @@ end
 PARTS.ended = check_index(K.Ended, 'ended', function(r) return r.phase == 'E' end)
 PARTS.expiry = check_index(K.Expiry, 'expiry', function(r) return r.phase == 'W' and r.expires > 0 end)
 
-PARTS.waiting = function(q, cursor, size)
-  local next_cursor, flat = scan('HSCAN', q.prefix .. K.Waiting, cursor, size)
-  for i = 1, #flat, 2 do check_counted(q, flat[i]) end
-  return after_scan(next_cursor), #flat / 2
-end
-
 local function check_worker(q, name)
   local w = worker_at(q, name)
   if not w then
@@ -315,15 +291,17 @@ local function check_worker(q, name)
     local r = job_at(q, lease.record)
     if lease.stopping == '' and (not r or r.phase ~= 'R' or r.worker ~= name) then
       fault(q, 'lease', 'worker ' .. name .. ' holds record ' .. whole(number8(lease.record)) .. ', which does not run there', function()
-        call('HDEL', w.leases, lease.record)
+        unhand(q, w, { lease.record })
       end)
     elseif lease.stopping == '' then
       running = running + 1
     end
   end
-  local free = w.draining and 0 or math.max(0, w.slots - call('HLEN', w.leases))
+  local free = free_of(w)
   if (tonumber(call('ZSCORE', q.prefix .. K.Free .. w.crew, name)) or 0) ~= free then
-    fault(q, 'slots', 'worker ' .. name .. ' should have ' .. free .. ' free slots', function() settle(q, w) end)
+    fault(q, 'slots', 'worker ' .. name .. ' should have ' .. free .. ' free slots', function()
+      call('ZADD', q.prefix .. K.Free .. w.crew, free, name)
+    end)
   end
   return free, running
 end
@@ -356,13 +334,14 @@ PARTS.totals = function(q)
   local ended = (q.counts[3] or 0) + (q.counts[4] or 0)
   local all = 0
   for _, count in ipairs(q.counts) do all = all + count end
-  if ended ~= call('ZCARD', q.prefix .. K.Ended) or all ~= call('HLEN', q.prefix .. K.Jobs)
-    or all - ended - (q.counts[2] or 0) ~= q.waiting + running then
-    local few = call('HLEN', q.prefix .. K.Jobs) <= MOST_RECOUNTED
+  if ended ~= call('ZCARD', q.prefix .. K.Ended) or all - ended - (q.counts[2] or 0) ~= q.waiting + running then
+    local few = all <= MOST_RECOUNTED
     fault(q, 'counts', 'the counts per state do not add up to the jobs that are kept', few and function()
       q.counts = {}
       local flat = call('HGETALL', q.prefix .. K.Jobs)
-      for i = 1, #flat, 2 do counted(q, decode_job(flat[i], flat[i + 1]), 1) end
+      for i = 1, #flat, 2 do
+        if #flat[i] == 8 then counted(q, decode_job(flat[i], flat[i + 1]), 1) end
+      end
       for i = 1, 4 + #q.settings.stages do q.counts[i] = q.counts[i] or 0 end
     end)
   end

@@ -21,8 +21,7 @@ verb.finish = function(keys, args)
         lost[#lost + 1] = lease.record
       end
     end
-    call('HDEL', w.leases, unpack(records))
-    unhand(q, w)
+    unhand(q, w, records)
   end
   return shift(q, w, lost)
 end

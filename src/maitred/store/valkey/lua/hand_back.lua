@@ -8,9 +8,6 @@ verb.hand_back = function(keys, args)
   catch_up(q)
   local w = worker_at(q, args[3])
   local leases, lost = held(w, args, 4, 2)
-  if #leases > 0 then
-    give_back(q, w, leases, false)
-    unhand(q, w)
-  end
+  give_back(q, w, leases, false)
   return shift(q, w, lost)
 end

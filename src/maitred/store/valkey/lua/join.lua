@@ -26,14 +26,12 @@ verb.join = function(keys, args)
   for i = 5, #args do needs[#needs + 1] = args[i] end
   local crew = crew_of(q, needs)
   local w = worker_at(q, args[3])
-  if w and w.crew ~= crew then
-    w.draining = true
-    settle(q, w)
-  end
-  w = { name = args[3], slots = tonumber(args[4]), draining = false, crew = crew,
-    leases = q.prefix .. K.Leases .. args[3] }
+  if w and w.crew ~= crew then call('ZREM', q.prefix .. K.Free .. w.crew, w.name) end
+  w = w or { name = args[3], leases = q.prefix .. K.Leases .. args[3], busy = 0, said = 0, gone = false }
+  w.slots, w.draining, w.crew, w.listed = tonumber(args[4]), false, crew, false
   save_worker(q, w)
   extend(q, w)
   settle(q, w)
+  w.listed = false
   return shift(q, w, {})
 end

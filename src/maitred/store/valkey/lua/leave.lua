@@ -10,7 +10,7 @@ verb.leave = function(keys, args)
   if w then
     w.draining = true
     save_worker(q, w)
-    unhand(q, w)
+    unhand(q, w, {})
   end
   return shift(q, w, {})
 end

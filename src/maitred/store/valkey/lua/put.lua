@@ -60,10 +60,9 @@ end
 
 local function full(q, o)
   if q.waiting >= q.settings.max_total then return 'full-total' end
-  local limit = q.settings.max_per_submitter
-  if q.waiting >= limit then
-    local count = tonumber(call('HGET', q.prefix .. K.Waiting, o.submitter)) or 0
-    if count + (q.delta[o.submitter] or 0) >= limit then return 'full-per_submitter' end
+  if q.waiting >= q.settings.max_per_submitter
+    and waiting_of(q, o.submitter) >= q.settings.max_per_submitter then
+    return 'full-per_submitter'
   end
 end
 
@@ -92,7 +91,7 @@ end
 local function start_at_once(q, r, o, body)
   if q.waiting > 0 or q.paused or q.free <= 0 or (r.expires > 0 and r.expires <= q.now) then return false end
   if r.release > q.now and not q.settings.eager then return false end
-  local worker = pick(q, {}, r.need)
+  local worker = pick(q, room_for(q), r.need)
   if not worker then return false end
   note_recent(q, o, r.arrival)
   worker.free = worker.free - 1

@@ -17,13 +17,9 @@ local function missed_by(q, w, named)
       end
     end
   end
-  if #gone > 0 then
-    call('HDEL', w.leases, unpack(gone))
-    unhand(q, w)
-  end
+  if #gone > 0 then unhand(q, w, gone) end
   if #records > 0 then
-    load_jobs(q, records)
-    local bodies = bodies_of(q, records)
+    local bodies = load_whole(q, records)
     for i, lease in ipairs(missing) do
       starts[i] = encode_start(q.jobs[lease.record], lease, bodies[i])
     end
@@ -51,7 +47,7 @@ verb.renew = function(keys, args)
     if lease.stopping ~= '' then lost[#lost + 1] = lease.record end
   end
   if #confirmed > 0 then write_hash(w.leases, confirmed) end
-  local starts = call('HLEN', w.leases) > count and missed_by(q, w, named) or {}
+  local starts = w.busy > count and missed_by(q, w, named) or {}
   local answer = shift(q, w, lost)
   for _, start in ipairs(answer[4]) do starts[#starts + 1] = start end
   answer[4] = starts

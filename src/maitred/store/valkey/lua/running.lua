@@ -1,6 +1,6 @@
 -- running: shows the jobs that run, each worker's in the order in which they started.
 -- args: now, dice
--- answers: {now, paused, {views}, {start of each}}
+-- answers: {now, paused, {views}}
 -- flags: no-writes
 verb.running = function(keys, args)
   local q, fault = open(keys, args)
@@ -12,13 +12,7 @@ verb.running = function(keys, args)
     end
   end
   table.sort(leases, function(a, b) return a.number < b.number end)
-  local list, starts = {}, {}
-  for _, lease in ipairs(leases) do
-    local shown = views(q, { lease.record })[1]
-    if shown then
-      list[#list + 1] = shown
-      starts[#starts + 1] = lease.start
-    end
-  end
-  return page(q, list, starts)
+  local records = {}
+  for i, lease in ipairs(leases) do records[i] = lease.record end
+  return page(q, views(q, records))
 end

@@ -2,39 +2,45 @@
 -- of one group by their heads, and sets a lane aside when nobody who serves its need has a free slot, so its
 -- cost does not grow with the number waiting.
 
--- Free workers of each crew that serves a need, as far as one cycle can use them.
+-- The caller's free slots are known; where it has all that are free, nobody else is looked at.
+local function room_for(q, caller)
+  local room = { mine = false, all_mine = false }
+  if caller then
+    room.mine = { name = caller.name, free = caller.said, crew = caller.crew, starts = {}, caller = caller }
+    room.all_mine = q.free == caller.said
+  end
+  return room
+end
+
+-- Free workers of a crew, as far as one cycle can use them.
 local function crew_room(q, room, crew)
   local list = room[crew]
   if not list then
     list = {}
-    local flat = call('ZREVRANGEBYSCORE', q.prefix .. K.Free .. crew, '+inf', 1, 'WITHSCORES',
-      'LIMIT', 0, STARTS_PER_CYCLE)
-    for i = 1, #flat, 2 do
-      list[#list + 1] = { name = flat[i], free = tonumber(flat[i + 1]), crew = crew, starts = {} }
+    if room.mine and room.mine.crew == crew then list[1] = room.mine end
+    if not room.all_mine then
+      local flat = call('ZREVRANGEBYSCORE', q.prefix .. K.Free .. crew, '+inf', 1, 'WITHSCORES',
+        'LIMIT', 0, STARTS_PER_CYCLE)
+      for i = 1, #flat, 2 do
+        if not (room.mine and flat[i] == room.mine.name) then
+          list[#list + 1] = { name = flat[i], free = tonumber(flat[i + 1]), crew = crew, starts = {} }
+        end
+      end
     end
     room[crew] = list
   end
   return list
 end
 
--- Compares by bytes; the server's locale must not decide.
-local function after(a, b)
-  for i = 1, math.min(#a, #b) do
-    local x, y = string.byte(a, i), string.byte(b, i)
-    if x ~= y then return x > y end
-  end
-  return #a > #b
-end
-
 -- Chooses who runs a job with this need: the caller if it can, else the one with most free slots.
-local function pick(q, room, need, caller)
+local function pick(q, room, need)
   local best
   for _, crew in ipairs(q.crews.by_need[need] or {}) do
     for _, worker in ipairs(crew_room(q, room, crew)) do
       if worker.free > 0 then
-        if worker.name == caller then return worker end
+        if worker == room.mine then return worker end
         if not best or worker.free > best.free
-          or (worker.free == best.free and after(worker.name, best.name)) then
+          or (worker.free == best.free and by_bytes(best.name, worker.name)) then
           best = worker
         end
       end
@@ -44,11 +50,10 @@ local function pick(q, room, need, caller)
 end
 
 -- Merges the heads of some lanes and decides the starts; answers them in order.
-local function walk(q, group, room, caller, left, due_only, starts)
+local function walk(q, group, room, left, due_only, starts)
   for _, lane in ipairs(group) do
     lane.heads = call('ZRANGE', lane.key, lane.taken, lane.taken + left - 1)
     lane.at = 1
-    if #lane.heads == 0 and lane.taken == 0 then call('ZREM', q.prefix .. K.Lanes, lane.name) end
   end
   while left > 0 do
     local best, first, second
@@ -64,7 +69,7 @@ local function walk(q, group, room, caller, left, due_only, starts)
       end
     end
     if not best then return left end
-    local worker = pick(q, room, best.need, caller)
+    local worker = pick(q, room, best.need)
     if worker then
       starts[#starts + 1] = { lane = best, member = best.heads[best.at], worker = worker,
         release = first, arrival = second, record = false, pool = false }
@@ -113,14 +118,7 @@ local function seat(q, starts, touched)
     end
     records[i] = start.record or ''
   end
-  load_jobs(q, records)
   return records
-end
-
-local function bodies_of(q, records)
-  local got = call('HMGET', q.prefix .. K.Bodies, unpack(records))
-  for i, record in ipairs(records) do got[i] = q.bodies[record] or got[i] end
-  return got
 end
 
 -- Leases one job to a worker and answers what is sent to it.
@@ -138,32 +136,38 @@ local function start_job(q, r, worker, body)
 end
 
 local function write_leases(q, worker)
-  if #worker.starts == 0 then return end
+  local count = #worker.starts / 2
+  if count == 0 then return end
   write_hash(q.prefix .. K.Leases .. worker.name, worker.starts)
-  call('ZADD', q.prefix .. K.Free .. worker.crew, worker.free, worker.name)
-  q.free = q.free - #worker.starts / 2
   worker.starts = {}
+  local w = worker.caller
+  if w then
+    w.busy = w.busy + count
+    settle(q, w)
+  else
+    call('ZADD', q.prefix .. K.Free .. worker.crew, worker.free, worker.name)
+    q.free = q.free - count
+  end
 end
 
 -- Marks the job as out of line, at the place that it took.
 local function take_place(q, r, start)
   q.waiting = q.waiting - 1
-  q.delta[r.submitter] = (q.delta[r.submitter] or 0) - 1
   if is_own(r) then call('ZREM', q.prefix .. K.Own .. r.submitter, start.record) end
   if r.expires > 0 then call('ZREM', q.prefix .. K.Expiry, start.record) end
   set_own(r, false)
   if r.band >= SCHEDULED then r.release, r.arrival = start.release, start.arrival end
 end
 
-local function start_all(q, starts, caller, mine, touched)
+local function start_all(q, starts, mine, touched)
   local records, again = seat(q, starts, touched), false
-  local bodies = bodies_of(q, records)
+  local bodies = load_whole(q, records)
   for i, start in ipairs(starts) do
     local r = q.jobs[records[i]]
     if r then take_place(q, r, start) end
     if r and not (r.expires > 0 and r.expires <= q.now) then
-      local message = start_job(q, r, start.worker, bodies[i] or '')
-      if start.worker.name == caller then
+      local message = start_job(q, r, start.worker, bodies[i])
+      if start.worker.caller then
         mine[#mine + 1] = message
       else
         send(q, start.worker.name, message)
@@ -182,7 +186,7 @@ local function cycle(q, caller, mine)
   mine = mine or {}
   q.more = false
   if q.paused or q.free <= 0 or q.waiting == 0 then return mine end
-  local all, room, starts, left = lanes(q), {}, {}, math.min(STARTS_PER_CYCLE, q.free)
+  local all, room, starts, left = lanes(q), room_for(q, caller), {}, math.min(STARTS_PER_CYCLE, q.free)
   local i = 1
   while i <= #all and left > 0 do
     local group, j = { all[i] }, i + 1
@@ -190,7 +194,7 @@ local function cycle(q, caller, mine)
       group[#group + 1] = all[j]
       j = j + 1
     end
-    left = walk(q, group, room, caller, left, true, starts)
+    left = walk(q, group, room, left, true, starts)
     i = j
   end
   if q.settings.eager and left > 0 then
@@ -198,12 +202,12 @@ local function cycle(q, caller, mine)
     for _, lane in ipairs(all) do
       if lane.band >= SCHEDULED then pooled[#pooled + 1] = lane end
     end
-    walk(q, pooled, room, caller, left, false, starts)
+    walk(q, pooled, room, left, false, starts)
   end
   if #starts == 0 then return mine end
-  local again = start_all(q, starts, caller, mine, all)
-  for _, list in pairs(room) do
-    for _, worker in ipairs(list) do write_leases(q, worker) end
+  local again = start_all(q, starts, mine, all)
+  for crew in pairs(q.crews.list) do
+    for _, worker in ipairs(room[crew] or {}) do write_leases(q, worker) end
   end
   if again then return cycle(q, caller, mine) end
   q.more = #starts == STARTS_PER_CYCLE and q.free > 0
@@ -235,13 +239,14 @@ local function finish_verb(q, caller)
       end
     end
   end
+  if caller then list_free(q, caller) end
   close(q)
   return mine, moment
 end
 
 -- The end of a worker's verb: what it lost, and what it starts next.
 local function shift(q, w, lost)
-  local name = w and not w.gone and w.name
-  local mine, moment = finish_verb(q, name)
-  return { name and 1 or 0, moment, lost, mine, q.now }
+  local caller = w and not w.gone and w or nil
+  local mine, moment = finish_verb(q, caller)
+  return { caller and 1 or 0, moment, lost, mine, q.now }
 end

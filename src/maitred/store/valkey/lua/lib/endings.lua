@@ -34,7 +34,7 @@ local function give_back(q, w, leases, lost)
   local records = {}
   for i, lease in ipairs(leases) do records[i] = lease.record end
   if #records == 0 then return end
-  call('HDEL', w.leases, unpack(records))
+  unhand(q, w, records)
   load_jobs(q, records)
   for _, lease in ipairs(leases) do
     if lease.stopping == '' then
@@ -92,8 +92,9 @@ local function catch_up(q)
     local key = q.prefix .. K.Workers
     for _, name in ipairs(call('ZRANGEBYSCORE', key, '-inf', q.now, 'LIMIT', 0, WORKERS_PER_STEP)) do
       local w = worker_at(q, name)
+      w.draining = true
       give_back(q, w, all_leases(w), true)
-      forget_worker(q, w)
+      if not w.gone then forget_worker(q, w) end
     end
     q.lease_at = tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or NEVER
   end

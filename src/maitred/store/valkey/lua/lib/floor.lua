@@ -3,12 +3,19 @@
 
 local INFO = '<HBc0'
 
+local function free_of(w)
+  return w.draining and 0 or math.max(0, w.slots - w.busy)
+end
+
+-- A worker; `busy` is the number of its leases, `said` the free slots that the floor counts for it.
 local function worker_at(q, name)
   local bytes = call('HGET', q.prefix .. K.WorkerInfo, name)
   if not bytes then return nil end
-  local draining = string.byte(bytes, 3) == 1
-  return { name = name, slots = (struct.unpack('<H', bytes)), draining = draining, crew = string.sub(bytes, 4),
-    leases = q.prefix .. K.Leases .. name }
+  local leases = q.prefix .. K.Leases .. name
+  local w = { name = name, slots = (struct.unpack('<H', bytes)), draining = string.byte(bytes, 3) == 1,
+    crew = string.sub(bytes, 4), leases = leases, busy = call('HLEN', leases), said = 0, listed = true, gone = false }
+  w.said = free_of(w)
+  return w
 end
 
 local function save_worker(q, w)
@@ -16,23 +23,27 @@ local function save_worker(q, w)
     struct.pack(INFO, w.slots, w.draining and 1 or 0, w.crew))
 end
 
--- Sets the worker's free slots to what its leases leave; a draining worker has none.
+-- Counts the worker's free slots as they are now; `listed` tells whether `Free` says so too.
 local function settle(q, w)
-  local key = q.prefix .. K.Free .. w.crew
-  local old = tonumber(call('ZSCORE', key, w.name)) or 0
+  local free = free_of(w)
+  if free ~= w.said then w.listed = false end
+  q.free = q.free - w.said + free
+  w.said = free
+end
+
+local function list_free(q, w)
   if w.draining then
-    q.free = q.free - old
-    call('ZREM', key, w.name)
-    return
+    call('ZREM', q.prefix .. K.Free .. w.crew, w.name)
+  elseif not w.listed then
+    call('ZADD', q.prefix .. K.Free .. w.crew, w.said, w.name)
   end
-  local free = math.max(0, w.slots - call('HLEN', w.leases))
-  if free ~= old or free == 0 then call('ZADD', key, free, w.name) end
-  q.free = q.free - old + free
+  w.listed = true
 end
 
 local function forget_worker(q, w)
-  w.draining = true
+  w.draining, w.gone = true, true
   settle(q, w)
+  list_free(q, w)
   call('ZREM', q.prefix .. K.Workers, w.name)
   call('HDEL', q.prefix .. K.WorkerInfo, w.name)
   call('DEL', q.prefix .. K.Inbox .. w.name, w.leases)
@@ -45,11 +56,11 @@ local function extend(q, w)
   if lease_end < q.lease_at then q.lease_at = lease_end end
 end
 
--- After slots were given back: a draining worker that holds nothing is gone.
-local function unhand(q, w)
-  if w.draining and call('HLEN', w.leases) == 0 then
+-- Gives slots back, once; a draining worker that holds nothing more is gone.
+local function unhand(q, w, records)
+  if #records > 0 then w.busy = w.busy - call('HDEL', w.leases, unpack(records)) end
+  if w.draining and w.busy == 0 then
     forget_worker(q, w)
-    w.gone = true
   else
     settle(q, w)
   end

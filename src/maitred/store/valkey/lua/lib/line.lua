@@ -17,19 +17,41 @@ local function keys_of(q, lane)
   local keys = q.of_lane[lane]
   if not keys then
     keys = { places = q.prefix .. K.Reservations .. lane, stack = q.prefix .. K.SubmitterInfo .. lane .. '/',
-      nonces = q.prefix .. K.Nonces .. lane .. '/', listed = false }
+      nonces = q.prefix .. K.Nonces .. lane .. '/' }
     q.of_lane[lane] = keys
   end
   return keys
 end
 
-local function enter(q, r, lane, keys)
-  q.waiting = q.waiting + 1
-  q.delta[r.submitter] = (q.delta[r.submitter] or 0) + 1
-  if not keys.listed then
-    keys.listed = true
-    add(q, q.prefix .. K.Lanes, '0', lane)
+-- Text order of names is the order of band, priority and class; need by bytes.
+local function by_bytes(a, b)
+  for i = 1, math.min(#a, #b) do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then return x < y end
   end
+  return #a < #b
+end
+
+-- Lists a new lane. Lanes that were left are dropped only when there are many: one that fills and empties all
+-- the time should not be written all the time.
+local function list_lane(q, name)
+  local names = { name }
+  local crowded = #q.lanes.list >= LANES_KEPT
+  for _, lane in ipairs(q.lanes.list) do
+    if not crowded or call('EXISTS', q.prefix .. K.Reservations .. lane.name) == 1
+      or q.adds[q.prefix .. K.Reservations .. lane.name] then
+      names[#names + 1] = lane.name
+    end
+  end
+  table.sort(names, by_bytes)
+  local written = cjson.encode(names)
+  call('SET', q.prefix .. K.Lanes, written)
+  q.lanes = remember(written, read_lanes)
+end
+
+local function enter(q, r, lane)
+  q.waiting = q.waiting + 1
+  if not q.lanes.by_name[lane] then list_lane(q, lane) end
   if r.band >= SCHEDULED and r.release > q.now and r.release < q.due_at then q.due_at = r.release end
   if r.expires > 0 then
     add(q, q.prefix .. K.Expiry, string.format('%d', r.expires), r.key)
@@ -47,7 +69,7 @@ local function join_line(q, r)
     string.format('%d', q.settings.order == 'oldest-first' and arrival or -arrival), r.key)
   add(q, keys.nonces .. submitter, r.release == q.now and q.now_text or string.format('%d', r.release),
     arrival == r.record and r.key or key8(arrival))
-  enter(q, r, lane, keys)
+  enter(q, r, lane)
 end
 
 -- A place of the job's own.
@@ -57,7 +79,7 @@ local function join_own(q, r)
   set_own(r, true)
   add(q, keys.places, '0', own_member(r))
   add(q, q.prefix .. K.Own .. r.submitter, string.format('%d', r.arrival), r.key)
-  enter(q, r, lane, keys)
+  enter(q, r, lane)
 end
 
 -- The place that a waiting job would take now: release and arrival.
@@ -85,24 +107,15 @@ local function leave_line(q, r)
   end
   if r.expires > 0 then call('ZREM', q.prefix .. K.Expiry, r.key) end
   q.waiting = q.waiting - 1
-  q.delta[r.submitter] = (q.delta[r.submitter] or 0) - 1
 end
 
--- All lanes that may have a place, in order of band and priority; empty ones are dropped on the way.
+-- All lanes that may have a place, in order of band and priority, for this call to mark as it walks.
 local function lanes(q)
   flush(q)
   local list = {}
-  for _, name in ipairs(call('ZRANGE', q.prefix .. K.Lanes, 0, -1)) do
-    list[#list + 1] = {
-      name = name,
-      key = q.prefix .. K.Reservations .. name,
-      taken = 0,
-      at = 1,
-      aside = false,
-      group = tonumber(string.sub(name, 1, 1)) * 100 + tonumber(string.sub(name, 3, 4)),
-      band = tonumber(string.sub(name, 1, 1)),
-      need = string.match(name, '^%d%.%d%d%.%d+%.(.*)$'),
-    }
+  for i, lane in ipairs(q.lanes.list) do
+    list[i] = { name = lane.name, key = keys_of(q, lane.name).places, band = lane.band, group = lane.group,
+      need = lane.need, taken = 0, at = 1, aside = false, heads = false }
   end
   return list
 end
@@ -149,4 +162,14 @@ local function movable(q, id, nonce)
     if is_own(r) or tonumber(nonce) ~= arrival then return nil, 'other-nonce' end
   end
   return r
+end
+
+-- How many jobs of a submitter wait, by its stacks and own places.
+local function waiting_of(q, submitter)
+  flush(q)
+  local count = call('ZCARD', q.prefix .. K.Own .. submitter)
+  for _, lane in ipairs(q.lanes.list) do
+    if lane.band >= SCHEDULED then count = count + call('ZCARD', keys_of(q, lane.name).stack .. submitter) end
+  end
+  return count
 end

@@ -38,6 +38,19 @@ local function read_crews(text)
   return crews
 end
 
+-- The lanes that may have a place, in order of band and priority, and by name.
+local function read_lanes(text)
+  local lanes = { list = {}, by_name = {} }
+  for i, name in ipairs(cjson.decode(text)) do
+    local band = tonumber(string.sub(name, 1, 1))
+    local lane = { name = name, band = band, group = band * 100 + tonumber(string.sub(name, 3, 4)),
+      need = string.match(name, '^%d%.%d%d%.%d+%.(.*)$') }
+    lanes.list[i] = lane
+    lanes.by_name[name] = lane
+  end
+  return lanes
+end
+
 local function clock(argument)
   local given = tonumber(argument)
   if given and given > 0 then return given end
@@ -48,9 +61,9 @@ end
 local function open(keys, args)
   local key = keys[1]
   local prefix = string.sub(key, 1, #key - #K.Floor)
-  local got = call('MGET', key, prefix .. K.Settings, prefix .. K.Crews)
+  local got = call('MGET', key, prefix .. K.Settings, prefix .. K.Crews, prefix .. K.Lanes)
   if not got[1] then return nil, redis.error_reply('NOQUEUE there is no such queue') end
-  local q = { prefix = prefix, jobs = {}, dirty = {}, bodies = {}, delta = {}, adds = {}, sent = {}, ids = {}, of_lane = {} }
+  local q = { prefix = prefix, jobs = {}, dirty = {}, bodies = {}, adds = {}, sent = {}, ids = {}, of_lane = {} }
   local values = { struct.unpack(format_of(#got[1] / 8), got[1]) }
   if values[1] ~= SCHEMA then
     return nil, redis.error_reply('SCHEMA the store has schema ' .. values[1] .. ', this is ' .. SCHEMA)
@@ -64,6 +77,7 @@ local function open(keys, args)
   for i = FIXED + 1, #values - 1 do q.counts[i - FIXED] = values[i] end
   q.settings = remember(got[2], cjson.decode)
   q.crews = remember(got[3] or '{}', read_crews)
+  q.lanes = remember(got[4] or '[]', read_lanes)
   return q
 end
 
@@ -96,6 +110,22 @@ local function load_jobs(q, records)
   end
 end
 
+-- Jobs with their bodies, in one command: answers the bodies in order.
+local function load_whole(q, records)
+  local fields = {}
+  for i, record in ipairs(records) do
+    fields[2 * i - 1] = record
+    fields[2 * i] = 'b' .. record
+  end
+  local got, bodies = call('HMGET', q.prefix .. K.Jobs, unpack(fields)), {}
+  for i, record in ipairs(records) do
+    local bytes = got[2 * i - 1]
+    if q.jobs[record] == nil then q.jobs[record] = bytes and decode_job(record, bytes) end
+    bodies[i] = q.bodies[record] or got[2 * i] or ''
+  end
+  return bodies
+end
+
 -- A job by its 8-byte record key, or nil.
 local function job_at(q, record)
   local r = q.jobs[record]
@@ -116,8 +146,7 @@ local function forget(q, r)
   r.gone = true
   q.jobs[record] = false
   q.bodies[record] = nil
-  call('HDEL', q.prefix .. K.Jobs, record)
-  call('HDEL', q.prefix .. K.Bodies, record)
+  call('HDEL', q.prefix .. K.Jobs, record, 'b' .. record)
 end
 
 -- Gathers what is added to a sorted set, for one command each. A score is given as text: the server would print
@@ -148,46 +177,24 @@ local function write_hash(key, pairs_list)
   end
 end
 
-local function close_waiting(q)
-  local names, gone, kept = {}, {}, {}
-  for submitter, delta in pairs(q.delta) do
-    if delta ~= 0 then names[#names + 1] = submitter end
-  end
-  if #names == 0 then return end
-  local key = q.prefix .. K.Waiting
-  local got = call('HMGET', key, unpack(names))
-  for i, submitter in ipairs(names) do
-    local count = (tonumber(got[i]) or 0) + q.delta[submitter]
-    if count > 0 then
-      kept[#kept + 1] = submitter
-      kept[#kept + 1] = count
-    else
-      gone[#gone + 1] = submitter
-    end
-  end
-  if #kept > 0 then write_hash(key, kept) end
-  if #gone > 0 then call('HDEL', key, unpack(gone)) end
-end
-
 local function close(q)
   flush(q)
-  local jobs, bodies, count = {}, {}, 0
+  local jobs, count = {}, 0
   for _, r in ipairs(q.dirty) do
     if not r.gone and not r.saved then
       r.saved = true
+      jobs[count + 1] = r.key
+      jobs[count + 2] = encode_job(r)
       count = count + 2
-      jobs[count - 1] = r.key
-      jobs[count] = encode_job(r)
     end
   end
   for record, body in pairs(q.bodies) do
-    bodies[#bodies + 1] = record
-    bodies[#bodies + 1] = body
+    jobs[count + 1] = 'b' .. record
+    jobs[count + 2] = body
+    count = count + 2
   end
-  if #jobs > 0 then write_hash(q.prefix .. K.Jobs, jobs) end
-  if #bodies > 0 then write_hash(q.prefix .. K.Bodies, bodies) end
+  if count > 0 then write_hash(q.prefix .. K.Jobs, jobs) end
   if #q.ids > 0 then write_hash(q.prefix .. K.Ids, q.ids) end
-  close_waiting(q)
   for worker, messages in pairs(q.sent) do
     call('RPUSH', q.prefix .. K.Inbox .. worker, unpack(messages))
   end

@@ -1,5 +1,5 @@
--- What readers are shown of a job: record, head, body, position, release, nonce, running versions, and whether
--- a live worker serves it and has a free slot.
+-- What readers are shown of a job: record, head, body, position, release, nonce, running versions, whether a
+-- live worker serves it and has a free slot, and when its present run started.
 
 local function service_of(q, need)
   q.service = q.service or {}
@@ -34,16 +34,20 @@ local function view(q, r, body, position)
     nonce = is_own(r) and -1 or arrival
     position = position or places_before(q, r.band, r.priority, release, arrival) + 1
   end
+  local started = -1
+  if r.phase == 'R' then
+    local lease = call('HGET', q.prefix .. K.Leases .. r.worker, r.key)
+    started = lease and decode_lease(lease).start or -1
+  end
   local service = service_of(q, r.need)
   return { r.record, encode_job(r), body or '', position or -1, release, nonce, running_versions(q, r),
-    service[1], service[2] }
+    service[1], service[2], started }
 end
 
 local function views(q, records, first_position)
   local list = {}
   if #records == 0 then return list end
-  load_jobs(q, records)
-  local bodies = bodies_of(q, records)
+  local bodies = load_whole(q, records)
   for i, record in ipairs(records) do
     local r = q.jobs[record]
     if r then list[#list + 1] = view(q, r, bodies[i], first_position and first_position + i - 1) end
