@@ -9,6 +9,7 @@ set -euo pipefail
 parts="
 redis-server     redis-server
 lua-check        luacheck
+curl             curl
 "
 
 missing=()

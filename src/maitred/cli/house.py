@@ -6,6 +6,7 @@ server answers what it was asked, the store writes its last. Then the command en
 
 import asyncio
 import contextlib
+import shutil
 import signal
 import socket
 import sys
@@ -32,9 +33,9 @@ from maitred.worker import Worker
 
 NEXT = """\
 Try, in another terminal:
-  maitred submit -- echo hello    a place in line for a program
-  maitred line                    who waits, and why
-  maitred show ID                 what became of it
+  {maitred} submit -- echo hello    a place in line for a program
+  {maitred} line                    who waits, and why
+  {maitred} show ID                 what became of it
 API: {address}/docs   Stop: Ctrl-C"""
 
 
@@ -100,7 +101,7 @@ async def _serve(
         serving = asyncio.create_task(server.serve([taken]))
         await _until(server.up, serving)
         typer.echo(f"Maitred is ready at {address(taken)}")
-        typer.echo(NEXT.format(address=address(taken)))
+        typer.echo(NEXT.format(address=address(taken), maitred=_how_to_type_it()))
         try:
             await _run(asked, list(workers.values()), serving)
         finally:
@@ -149,6 +150,14 @@ async def _run(asked: asyncio.Event, workers: Sequence[Worker], *others: asyncio
             worker.stop()
         await asyncio.gather(*working)
         stopped.cancel()
+
+
+def _how_to_type_it() -> str:
+    """Give what runs this program in another terminal: `make run` starts it from a place not on the PATH."""
+    program = Path(sys.argv[0])
+    if shutil.which("maitred"):
+        return "maitred"
+    return str(program) if program.name == "maitred" else f"{sys.executable} -m maitred"
 
 
 def _asked_to_stop() -> asyncio.Event:

@@ -1,5 +1,6 @@
 """How answers look: tables for people, JSON for programs."""
 
+import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -41,7 +42,7 @@ def print_job(job: JobDocument, *, as_json: bool) -> None:
             ("worker", job.worker),
             ("attempt", job.attempt or None),
             ("version", job.version if job.version > 1 else None),
-            ("result", None if job.result is None else str(job.result)),
+            ("result", None if job.result is None else json.dumps(job.result, ensure_ascii=False)),
         ]
     )
 
