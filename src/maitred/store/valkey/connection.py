@@ -11,7 +11,7 @@ import asyncio
 import ssl
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 import hiredis
@@ -75,8 +75,8 @@ class Wire(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to watch for answers that do not come."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - how it is connected
-        self._transport = transport
+        # Not checked by type: uvloop's transports are no subclass of asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
         self._look(None)
 
     def send(self, args: tuple[Any, ...]) -> "asyncio.Future[Any]":
