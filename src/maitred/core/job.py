@@ -140,8 +140,7 @@ class Job:
         return stages[self.stage - 1] if self.stage else "pending"
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """What a PUT asks of the store. `delay` in microseconds; None lets the queue's policy decide.
 
     With `policy_floor` the longer of the sent delay and the policy's holds, as for a submitter's key.
@@ -181,8 +180,7 @@ class Lease(NamedTuple):
     token: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(NamedTuple):
     """A job handed to a worker: all that is needed to run it."""
 
     lease: Lease
@@ -194,8 +192,7 @@ class Start:
     start: int
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(NamedTuple):
     """An order to a worker: end this work now. The reason is a stable code."""
 
     lease: Lease
@@ -210,8 +207,7 @@ class Wake:
 Message = Start | Stop | Wake
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(NamedTuple):
     """What a worker says of a job that it ran: no code means completed."""
 
     lease: Lease

@@ -13,6 +13,7 @@ from maitred.service.handlers import Function, Handlers
 from maitred.wire.codec import decode_body
 from maitred.worker.command import run_command
 from maitred.worker.context import enter
+from maitred.worker.deadlines import Deadlines
 from maitred.worker.outcome import Outcome, completed, failed, raised
 from maitred.worker.threads import Threads
 from maitred.worker.undertaker import Undertaker
@@ -33,6 +34,7 @@ class Runner:
         self._limit = settings.time_limit / SECOND
         self._kill_after = settings.kill_after / SECOND
         self._threads = Threads()
+        self._deadlines = Deadlines(self._limit)
         self._undertaker = Undertaker()
         self._stuck = stuck
 
@@ -43,6 +45,7 @@ class Runner:
 
     def close(self) -> None:
         """Let go of what is kept beside the runs."""
+        self._deadlines.close()
         self._undertaker.close()
 
     async def run(self, start: Start) -> Outcome:
@@ -66,12 +69,12 @@ class Runner:
             return raised(error)
 
     async def _run_async(self, function: Function, args: dict[str, Any]) -> Outcome:
-        timer = asyncio.timeout(self._limit)
+        watch = self._deadlines.watch()
         try:
-            async with timer:
+            with watch:
                 return completed(await function(**args))
         except TimeoutError as error:
-            if timer.expired():
+            if watch.late:
                 raise
             return raised(error)
 
