@@ -48,6 +48,7 @@ orders = st.builds(
     body=st.sampled_from([b"", b"one", b"two\x00\xff"]),
     band=st.sampled_from([Band.SCHEDULED, Band.SCHEDULED, Band.BULK, Band.IMMEDIATE]),
     priority=st.sampled_from([0, 5, 5, 5, 99]),
+    level=st.just(1),
     elastic=st.booleans(),
     delay=delays,
     policy_floor=st.booleans(),
