@@ -196,7 +196,7 @@ def _options(socket: Path, durability: Durability) -> Iterator[str]:
         "aof-load-truncated": "yes",
         "aof-use-rdb-preamble": "no",
         "auto-aof-rewrite-percentage": "100",
-        "auto-aof-rewrite-min-size": "64mb",
+        "auto-aof-rewrite-min-size": "256mb",
         "save": "",
         "maxmemory-policy": "noeviction",
         "daemonize": "no",
