@@ -31,7 +31,7 @@ bench: $(VENV)/.dev ## measure beside other queues (ARGS are its options)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 soak: $(VENV)/.dev parts ## run the long tests with random faults
-	@$(BIN)/pytest tests/faults -m soak $(ARGS)
+	@$(BIN)/pytest tests/faults -m soak -s $(ARGS)
 
 parts: ## install the Debian packages that the tests need, if they are missing
 	@tools/parts.sh

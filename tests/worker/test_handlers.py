@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import sys
 import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 
-from maitred.core.job import Order, Phase
+from maitred.core.job import Message, Order, Phase, Start, Stop
 from maitred.wire.codec import encode_json
 from maitred.worker import current_job
 from tests.waiting import eventually
@@ -166,3 +169,66 @@ async def test_a_job_starts_when_it_falls_due_without_anybody_asking(kitchen: Ki
         await kitchen.store.put([Order("job", U1, "handler:quick", body, delay=200_000)])
         job = await kitchen.ended()
     assert job.timeline[0].start >= job.release
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+async def test_a_handler_that_wants_to_exit_fails_its_job_and_not_the_worker(
+    kitchen: Kitchen, blocking: bool
+) -> None:
+    def leave() -> None:
+        sys.exit(3)
+
+    async def leave_async() -> None:
+        leave()
+
+    kitchen.handlers.register("leave", leave if blocking else leave_async)
+    async with kitchen.worker(slots=1):
+        await kitchen.call("leave", "a")
+        await kitchen.call("leave", "b")
+        assert (await kitchen.ended("a")).message == "SystemExit: 3"
+        assert (await kitchen.ended("b")).code == "error"
+
+
+async def test_a_job_that_is_cancelled_before_its_first_step_gives_its_slot_back(
+    kitchen: Kitchen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def endless() -> None:
+        await asyncio.Event().wait()
+
+    async def quick() -> int:
+        return 1
+
+    kitchen.handlers.register("endless", endless)
+    kitchen.handlers.register("quick", quick)
+    async with kitchen.worker(slots=1):
+        await eventually(lambda: joined(kitchen))
+        # Both messages wait in the inbox, so that the worker reads them together.
+        monkeypatch.setattr(kitchen.store, "park", both_at_once(kitchen))
+        await kitchen.call("quick", "rouse")
+        await kitchen.ended("rouse")
+        await kitchen.call("endless")
+        await kitchen.store.cancel("job", "at once")
+        await kitchen.call("quick", "next")
+        assert (await kitchen.ended("next")).result == b"1"
+
+
+async def joined(kitchen: Kitchen) -> bool:
+    return bool((await kitchen.store.status()).workers)
+
+
+def both_at_once(kitchen: Kitchen) -> Callable[[str, float], Coroutine[Any, Any, list[Message]]]:
+    """Make a `park` that gives a start out only together with its stop."""
+    park = kitchen.store.park
+    kept: list[Message] = []
+
+    async def together(name: str, patience: float) -> list[Message]:
+        kept.extend(await park(name, patience))
+        if any(isinstance(message, Start) and message.id == "job" for message in kept) and not any(
+            isinstance(message, Stop) for message in kept
+        ):
+            return []
+        given = kept.copy()
+        kept.clear()
+        return given
+
+    return together

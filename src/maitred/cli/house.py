@@ -148,8 +148,12 @@ async def _run(asked: asyncio.Event, workers: Sequence[Worker], *others: asyncio
     finally:
         for worker in workers:
             worker.stop()
-        await asyncio.gather(*working)
+        # Each one ends in order, also when another has failed.
+        ends = await asyncio.gather(*working, return_exceptions=True)
         stopped.cancel()
+    for end in ends:
+        if isinstance(end, BaseException):
+            raise end
 
 
 def _how_to_type_it() -> str:

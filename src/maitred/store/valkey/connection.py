@@ -80,7 +80,12 @@ class Wire(asyncio.Protocol):
         self._look(None)
 
     def send(self, args: tuple[Any, ...]) -> "asyncio.Future[Any]":
-        """Write a command, at once if it is the first of this turn; give what its answer will be."""
+        """Write a command, at once if it is the first of this turn; give what its answer will be.
+
+        Raises `StoreUnavailable` if the wire was lost before: nobody would end the wait.
+        """
+        if self.lost:
+            raise StoreUnavailable("the store went away: it hung up at once")
         future: asyncio.Future[Any] = self._loop.create_future()
         self._pending.append(future)
         self._written.append(hiredis.pack_command(args))
