@@ -31,7 +31,7 @@ from maitred.core.settings import Settings
 from maitred.errors import ConfigError
 
 FILE = "maitred.toml"
-_SCHEMES = ("valkey", "redis", "unix")
+_SCHEMES = ("valkey", "redis", "valkeys", "rediss", "unix")
 _NOT_YET = ("valkey+sentinel", "valkey+cluster", "redis+sentinel", "redis+cluster")
 _QUEUE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _default = Settings()
@@ -214,7 +214,10 @@ def _merge(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 def _check_url(url: str) -> str:
     """Check a store's url without ever repeating it: it may hold a password."""
-    allowed = "allowed are valkey://HOST:PORT/DB, redis://HOST:PORT/DB and unix:///PATH"
+    allowed = (
+        "allowed are valkey://HOST:PORT/DB, redis://HOST:PORT/DB, "
+        "valkeys:// and rediss:// over TLS, and unix:///PATH"
+    )
     try:
         parts = urlsplit(url)
         port_is_right = parts.port is None or parts.port > 0

@@ -38,10 +38,11 @@ def test_every_option_of_submit_arrives(served: Terminal, tmp_path: Path) -> Non
 
 
 def test_the_line_is_a_table_for_people(served: Terminal) -> None:
-    assert served.types("line").stdout == "Nobody waits in default.\n"
+    assert served.types("line").stdout == "default is open: 0 waiting, 0 running, no slots.\n"
     for key in ("first", "second", "[red]third\x1b[0m"):
         served.gets("submit", "--key", key, "--", "ls")
     table = served.types("line", "-n", "2").stdout
+    assert table.splitlines()[0] == "default is open: 3 waiting, 0 running, no slots."
     assert "third" in table
     assert "\x1b" not in table
     assert "[red]" in table
@@ -64,8 +65,23 @@ def test_jobs_are_shown_moved_cancelled_and_deleted(served: Terminal) -> None:
 
 
 def test_a_queue_is_paused_and_resumed(served: Terminal) -> None:
-    assert served.types("pause", "--reason", "lunch").stdout == "default is paused: 0 waiting, 0 running.\n"
-    assert served.gets("resume")["paused"] is False
+    counts = "0 waiting, 0 running, no slots.\n"
+    assert served.types("pause").stdout == f"default is paused by admin: {counts}"
+    assert (
+        served.types("pause", "--reason", "lunch\n").stdout
+        == f"default is paused by admin (lunch�): {counts}"
+    )
+    assert served.types("resume").stdout == f"default is open: {counts}"
+    assert served.gets("pause", "--reason", "lunch")["pause"]["reason"] == "lunch"
+
+
+def test_in_a_paused_queue_the_line_and_each_job_say_who_paused_it_and_why(served: Terminal) -> None:
+    job = served.gets("submit", "--", "ls")["id"]
+    served.gets("pause", "--reason", "lunch")
+    headline, _, first = served.types("line").stdout.splitlines()
+    assert headline == "default is paused by admin (lunch): 1 waiting, 0 running, no slots."
+    assert "the queue is paused by admin: lunch" in first
+    assert "the queue is paused by admin: lunch" in served.types("show", job).stdout
 
 
 def test_a_sound_queue_is_called_so(served: Terminal) -> None:

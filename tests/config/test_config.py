@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from maitred.config import Config, load
+from maitred.config import _SCHEMES, Config, load
 from maitred.core.settings import Settings
 from maitred.errors import ConfigError
+from maitred.store.valkey.connection import Address
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
@@ -217,6 +218,8 @@ def test_letters_digits_and_two_marks_are_allowed_in_a_name(name: str) -> None:
         "valkey://h:6379/0",
         "redis://:secret@h/1",
         "valkey://[::1]:6379",
+        "valkeys://user:secret@h:6380/0",
+        "rediss://h",
         "unix:///run/v.sock",
         "unix:///a/b?db=2",
     ],
@@ -244,6 +247,13 @@ def test_a_wrong_url_is_refused_without_repeating_its_password(url: str, says: s
     assert says in line
     assert "unix:///PATH" in line
     assert "s3cret" not in line
+
+
+def test_what_the_settings_allow_the_store_can_read() -> None:
+    for scheme in _SCHEMES:
+        url = "unix:///run/v.sock" if scheme == "unix" else f"{scheme}://h:1/2"
+        assert load(written(f'[store]\nurl = "{url}"')).store.url == url
+        assert Address.read(url).tls == (scheme in ("valkeys", "rediss"))
 
 
 def test_a_named_file_has_to_be_there() -> None:

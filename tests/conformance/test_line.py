@@ -7,7 +7,7 @@ import pytest
 
 from maitred.core.invariants import violations
 from maitred.core.job import Band, Finish, Lease, Order, Start, Stop, Submitter
-from maitred.core.reason import delay_reason, waiting_for
+from maitred.core.reason import Reason, delay_reason, waiting_for
 from maitred.core.settings import MINUTE, SECOND, Settings
 from maitred.errors import NotMovable, OtherNonce, SettingsForbidden, UnknownJob
 from maitred.store.port import Store
@@ -450,11 +450,34 @@ async def test_a_paused_queue_accepts_and_starts_nothing(party: Party) -> None:
     assert shift.starts == []
     status = await party.store.status()
     assert status.paused
-    assert (status.paused["by"], status.paused["reason"]) == ("ann", "maintenance")
+    assert (status.paused.by, status.paused.reason) == ("ann", "maintenance")
     await party.store.resume()
     [message] = await party.store.park("w", 1)
     assert isinstance(message, Start)
     assert message.id == "A"
+
+
+@pytest.mark.parametrize(
+    ("by", "reason", "text"),
+    [
+        ("ann", "maintenance", "the queue is paused by ann: maintenance"),
+        ("ann", "", "the queue is paused by ann"),
+        ("é", '"\\\n', 'the queue is paused by é: "\\\n'),
+    ],
+)
+async def test_a_job_in_a_paused_queue_says_who_paused_it_and_why(
+    party: Party, by: str, reason: str, text: str
+) -> None:
+    await party.submit("A")
+    await party.store.pause(by, reason)
+    [read] = await party.store.read(["A"])
+    [standing] = (await party.store.line(None, 1)).views
+    assert read
+    assert waiting_for(read) == waiting_for(standing) == Reason("paused", text)
+    await party.store.resume()
+    [read] = await party.store.read(["A"])
+    assert read
+    assert read.paused is None
 
 
 async def test_cancelling_a_running_job_stops_it_and_refuses_its_late_result(party: Party) -> None:

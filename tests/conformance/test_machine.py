@@ -214,9 +214,9 @@ class Comparison(RuleBasedStateMachine):
     def cancel(self, id: str) -> None:
         self.both(lambda store: store.cancel(id, "cancelled by u: no"))
 
-    @rule()
-    def pause(self) -> None:
-        self.both(lambda store: store.pause("u", "lunch"))
+    @rule(reason=st.sampled_from(["", "lunch", 'é"\x00\n']))
+    def pause(self, reason: str) -> None:
+        self.both(lambda store: store.pause("u", reason))
 
     @rule()
     @precondition(lambda self: self.reference._house.paused is not None)

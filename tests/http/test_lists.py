@@ -117,7 +117,7 @@ async def test_a_queue_tells_settings_counts_and_whether_it_is_paused(guest: Gue
     assert paused.json()["paused"] is True
     assert (paused.json()["pause"]["by"], paused.json()["pause"]["reason"]) == ("admin", "lunch")
     accepted = await guest.puts(body("late"))
-    assert accepted.json()["waiting_for"] == {"code": "paused", "text": "the queue is paused"}
+    assert accepted.json()["waiting_for"] == {"code": "paused", "text": "the queue is paused by admin: lunch"}
     assert (await guest.http.post(f"{guest.url}/resume")).json()["paused"] is False
 
 

@@ -17,6 +17,7 @@ from maitred.cli.exits import expected
 from maitred.cli.printing import print_check, print_job, print_line, print_queue
 from maitred.client import Client
 from maitred.errors import ConfigError
+from maitred.wire import JobDocument, Page, QueueDocument
 
 T = TypeVar("T")
 
@@ -97,8 +98,12 @@ def line(
     data: options.Data = options.DEFAULT_DATA,
     as_json: options.Json = False,
 ) -> None:
-    """Show who waits, in the order in which they will start."""
-    print_line(_ask(server, data, lambda client: client.line(queue, limit)), queue, as_json=as_json)
+    """Show the queue in one line, and who waits, in the order in which they will start."""
+
+    async def look(client: Client) -> tuple[Page[JobDocument], QueueDocument]:
+        return await client.line(queue, limit), await client.queue(queue)
+
+    print_line(*_ask(server, data, look), as_json=as_json)
 
 
 @commands.command()

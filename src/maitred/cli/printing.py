@@ -47,13 +47,13 @@ def print_job(job: JobDocument, *, as_json: bool) -> None:
     )
 
 
-def print_line(page: Page[JobDocument], queue: str, *, as_json: bool) -> None:
-    """Print the first of the line."""
+def print_line(page: Page[JobDocument], queue: QueueDocument, *, as_json: bool) -> None:
+    """Print the queue in one line, and the first of those who wait; programs get the line alone."""
     if as_json:
         print_json(page)
         return
+    print_queue(queue, as_json=False)
     if not page.items:
-        typer.echo(f"Nobody waits in {queue}.")
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("#", justify="right")
@@ -69,12 +69,13 @@ def print_line(page: Page[JobDocument], queue: str, *, as_json: bool) -> None:
 
 
 def print_queue(queue: QueueDocument, *, as_json: bool) -> None:
-    """Print whether a queue is paused, and what is in it."""
+    """Print a queue in one line: whether it is paused, by whom and why, what is in it, and its free slots."""
     if as_json:
         print_json(queue)
         return
-    paused = "paused" if queue.paused else "open"
-    typer.echo(f"{queue.name} is {paused}: {queue.waiting} waiting, {queue.running} running.")
+    slots = f"{queue.free} of {queue.slots} slots free" if queue.slots else "no slots"
+    counts = f"{queue.waiting} waiting, {queue.running} running, {slots}"
+    _echo(f"{queue.name} is {_open_or_paused(queue)}: {counts}.")
 
 
 def print_check(found: CheckDocument, *, as_json: bool) -> None:
@@ -84,9 +85,21 @@ def print_check(found: CheckDocument, *, as_json: bool) -> None:
         return
     for violation in found.violations:
         repaired = " (repaired)" if violation.repaired else ""
-        typer.echo("".join(map(str, _plain([f"{violation.code}: {violation.text}{repaired}"]))))
+        _echo(f"{violation.code}: {violation.text}{repaired}")
     if not found.violations:
         typer.echo(f"{found.queue} is sound.")
+
+
+def _open_or_paused(queue: QueueDocument) -> str:
+    if not queue.paused:
+        return "open"
+    by = f" by {queue.pause.by}" if queue.pause and queue.pause.by else ""
+    why = f" ({queue.pause.reason})" if queue.pause and queue.pause.reason else ""
+    return f"paused{by}{why}"
+
+
+def _echo(line: str) -> None:
+    typer.echo("".join(map(str, _plain([line]))))
 
 
 def _print_pairs(pairs: Iterable[tuple[str, object]]) -> None:

@@ -94,6 +94,10 @@ class Client:
         """List the queues."""
         return Page[QueueDocument].model_validate(await self._call("GET"))
 
+    async def queue(self, queue: str) -> QueueDocument:
+        """Show a queue: what is in it, its slots, and whether it is paused."""
+        return QueueDocument.model_validate(await self._call("GET", queue))
+
     async def pause(self, queue: str, reason: str = "") -> QueueDocument:
         """Let a queue start nothing more."""
         return QueueDocument.model_validate(await self._call("POST", queue, "pause", body={"reason": reason}))

@@ -20,6 +20,7 @@ from maitred.core.job import (
     Moment,
     Order,
     Outcome,
+    Pause,
     Phase,
     Place,
     Put,
@@ -49,7 +50,7 @@ class House:
         self.settings = settings
         self.now = 0
         self.seq = 0
-        self.paused: str | None = None
+        self.paused: Pause | None = None
         self.more = False
         self.jobs: dict[int, Job] = {}
         self.newest: dict[str, int] = {}
@@ -175,10 +176,10 @@ class House:
             raise OtherNonce
         return job
 
-    def pause(self, why: str, now: int, dice: bytes) -> None:
+    def pause(self, pause: Pause, now: int, dice: bytes) -> None:
         """Start nothing more; the queue goes on to accept."""
         with self._verb(now, dice):
-            self.paused = why
+            self.paused = pause
 
     def resume(self, now: int, dice: bytes) -> None:
         """Start again."""

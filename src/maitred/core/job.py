@@ -270,13 +270,21 @@ class Place(NamedTuple):
         return (0, self.lane.band, self.lane.priority, self.release, self.arrival)
 
 
+class Pause(NamedTuple):
+    """Who paused a queue, why (empty if they did not say), and when."""
+
+    by: str
+    reason: str
+    at: int
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """A job as a reader sees it: the record, its place, and why it waits.
 
     `position` is 1 for the first in line, None if the job does not wait. `serving` counts the live workers
     that serve its need, `free` is the most free slots that any of them has. `started` is the start of its
-    present run.
+    present run. `paused` is its queue's pause, None while it is open.
     """
 
     job: Job
@@ -285,7 +293,7 @@ class View:
     nonce: int | None
     running_versions: tuple[int, ...]
     now: int
-    paused: bool
+    paused: Pause | None
     serving: int
     free: int
     started: int | None = None

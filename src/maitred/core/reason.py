@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from maitred.core.job import Phase, View
+from maitred.core.job import Pause, Phase, View
 from maitred.core.settings import SECOND
 
 
@@ -21,7 +21,7 @@ def waiting_for(view: View) -> Reason | None:
     if view.job.phase is not Phase.WAITING:
         return None
     if view.paused:
-        return Reason("paused", "the queue is paused")
+        return Reason("paused", f"the queue is {paused_by(view.paused)}")
     if not view.serving:
         return Reason("no-worker", f"no worker serves {view.job.need!r} at the moment")
     if view.release is not None and view.release > view.now:
@@ -29,6 +29,12 @@ def waiting_for(view: View) -> Reason | None:
         return Reason("due", f"released in {seconds} s")
     ahead = (view.position or 1) - 1
     return Reason("slots", f"all slots are busy, {ahead} ahead in line" if ahead else "all slots are busy")
+
+
+def paused_by(pause: Pause) -> str:
+    """Say who paused a queue, and why if they said so: "paused by ann: new disks"."""
+    who = f"paused by {pause.by}" if pause.by else "paused"
+    return f"{who}: {pause.reason}" if pause.reason else who
 
 
 def delay_reason(recent: int | None, per_recent: int, window: int) -> str | None:

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from maitred.core.invariants import Violation
-from maitred.core.job import Submitter, View
+from maitred.core.job import Pause, Submitter, View
 from maitred.core.settings import Settings
 from maitred.service.document import Document, submitter_document
 from maitred.service.moment import iso, seconds
@@ -43,10 +43,10 @@ def settings_document(settings: Settings) -> Document:
     return {**plain, "delay": policy if settings.per_recent else None, "max_waiting": limits}
 
 
-def _pause(paused: dict[str, Any] | None) -> Document | None:
-    if paused is None:
+def _pause(pause: Pause | None) -> Document | None:
+    if pause is None:
         return None
-    return {"by": paused["by"], "reason": paused["reason"] or None, "at": iso(int(paused["at"]))}
+    return {"by": pause.by, "reason": pause.reason or None, "at": iso(pause.at)}
 
 
 def running_document(view: View, settings: Settings) -> Document:

@@ -7,7 +7,6 @@ import asyncio
 import os
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from maitred.core.house import House
 from maitred.core.invariants import Violation, violations
@@ -18,6 +17,7 @@ from maitred.core.job import (
     Message,
     Moment,
     Order,
+    Pause,
     Phase,
     Put,
     Refusal,
@@ -48,7 +48,6 @@ class MemoryStore:
         self._clock = clock or _wall_clock
         self._dice = dice or _random_bytes
         self._state: House | None = None
-        self._paused: dict[str, Any] | None = None
         self._arrived: dict[str, asyncio.Event] = {}
 
     @property
@@ -103,13 +102,11 @@ class MemoryStore:
     async def pause(self, by: str, reason: str) -> None:
         """Start nothing more."""
         now = self._clock()
-        self._house.pause(reason, now, self._dice())
-        self._paused = {"by": by, "reason": reason, "at": now}
+        self._house.pause(Pause(by, reason, now), now, self._dice())
 
     async def resume(self) -> None:
         """Start again."""
         self._house.resume(self._clock(), self._dice())
-        self._paused = None
         self._ring()
 
     async def join(self, worker: str, slots: int, serves: Sequence[str]) -> Shift:
@@ -220,7 +217,7 @@ class MemoryStore:
             jobs=len(house.newest),
             waiting=len(house.waiting()),
             free=sum(worker.free for worker in house.floor.workers.values()),
-            paused=self._paused,
+            paused=house.paused,
             workers=sorted(workers, key=lambda worker: (worker.lease_end, worker.name)),
         )
 
@@ -270,7 +267,7 @@ class MemoryStore:
             nonce=nonce,
             running_versions=tuple(chain),
             now=now,
-            paused=house.paused is not None,
+            paused=house.paused,
             serving=len(serving),
             free=max((w.free for w in serving), default=0),
             started=self._started(job),

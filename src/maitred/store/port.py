@@ -6,7 +6,7 @@ and nothing else. Time comes from the store's own clock unless a `clock` was giv
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from maitred.core.invariants import Violation
 from maitred.core.job import (
@@ -15,6 +15,7 @@ from maitred.core.job import (
     Message,
     Moment,
     Order,
+    Pause,
     Place,
     Put,
     Refusal,
@@ -81,7 +82,7 @@ class Status:
     jobs: int
     waiting: int
     free: int
-    paused: dict[str, Any] | None
+    paused: Pause | None
     workers: list[WorkerView]
 
 

@@ -150,6 +150,14 @@ class JobDocument(_Document):
     timeline: list[TimelineEntry] = []
 
 
+class PauseDocument(_Document):
+    """Who paused a queue, why if they said so, and when."""
+
+    by: str
+    reason: str | None = None
+    at: Time
+
+
 class QueueDocument(_Document):
     """A queue: its settings, what is in it, and whether it is paused."""
 
@@ -162,7 +170,7 @@ class QueueDocument(_Document):
     free: int
     classes: list[dict[str, Any]]
     paused: bool
-    pause: dict[str, Any] | None = Field(None, description="Who paused it, why and when.")
+    pause: PauseDocument | None = None
     held: dict[str, list[Any]]
     waits: dict[str, Any] | None = None
     now: Time

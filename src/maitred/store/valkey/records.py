@@ -4,10 +4,25 @@ What the scripts write, this reads, and the orders that it writes, the scripts r
 microseconds fit a double until the year 2255.
 """
 
+import json
 import struct
 from typing import Any
 
-from maitred.core.job import Band, Job, Lease, Message, Order, Phase, Run, Start, Stop, Submitter, View, Wake
+from maitred.core.job import (
+    Band,
+    Job,
+    Lease,
+    Message,
+    Order,
+    Pause,
+    Phase,
+    Run,
+    Start,
+    Stop,
+    Submitter,
+    View,
+    Wake,
+)
 from maitred.core.snapshot import HoldState
 
 _ORDER = struct.Struct("<BBBBdBd")
@@ -114,7 +129,20 @@ def _runs(reader: _Reader) -> list[Run]:
     return runs
 
 
-def decode_view(entry: list[Any], now: int, paused: bool) -> View:
+def encode_pause(pause: Pause) -> str:
+    """Write who paused a queue, as it is kept."""
+    return json.dumps(pause._asdict())
+
+
+def decode_pause(data: bytes) -> Pause | None:
+    """Read who paused a queue: nothing while it is open, an empty object if that was lost."""
+    if not data:
+        return None
+    kept = json.loads(data)
+    return Pause(kept.get("by", ""), kept.get("reason", ""), kept.get("at", 0))
+
+
+def decode_view(entry: list[Any], now: int, paused: Pause | None) -> View:
     """Read what a reading script shows of a job."""
     record, head, body, position, release, nonce, running, serving, free, started = entry
     return View(

@@ -18,6 +18,7 @@ from maitred.core.job import (
     Moment,
     Order,
     Outcome,
+    Pause,
     Put,
     Refusal,
     Shift,
@@ -43,9 +44,11 @@ from maitred.store.valkey.connection import Address
 from maitred.store.valkey.dump import read_dump
 from maitred.store.valkey.records import (
     decode_message,
+    decode_pause,
     decode_start,
     decode_view,
     encode_order,
+    encode_pause,
     raw,
     record_key,
     text,
@@ -123,7 +126,7 @@ class ValkeyStore:
 
     async def pause(self, by: str, reason: str) -> None:
         """Start nothing more."""
-        await self._call("pause", json.dumps({"by": by, "reason": reason, "at": await self.now()}))
+        await self._call("pause", encode_pause(Pause(by, reason, await self.now())))
 
     async def resume(self) -> None:
         """Start again."""
@@ -182,22 +185,23 @@ class ValkeyStore:
         wanted = "" if version is None else version
         args = [part for id in ids for part in (raw(id), wanted)]
         now, paused, views = await self._call("read", *args)
-        return [decode_view(view, now, bool(paused)) if view else None for view in views]
+        pause = decode_pause(paused)
+        return [decode_view(view, now, pause) if view else None for view in views]
 
     async def running(self) -> list[View]:
         """Show the jobs that run, in the order of their starts."""
         now, paused, views = await self._call("running")
-        return [decode_view(view, now, bool(paused)) for view in views]
+        return _views(views, now, paused)
 
     async def line(self, cursor: bytes | None, limit: int) -> LinePage:
         """Show waiting jobs in line order."""
         now, paused, views, following, total = await self._call("line", cursor or b"", limit)
-        return LinePage([decode_view(view, now, bool(paused)) for view in views], following or None, total)
+        return LinePage(_views(views, now, paused), following or None, total)
 
     async def ended(self, offset: int, limit: int) -> EndedPage:
         """Show ended jobs, last first."""
         now, paused, views, total = await self._call("ended", offset, limit)
-        return EndedPage([decode_view(view, now, bool(paused)) for view in views], total)
+        return EndedPage(_views(views, now, paused), total)
 
     async def submitter(self, submitter: Submitter, limit: int = 5_000) -> SubmitterView:
         """Show what one submitter has in line."""
@@ -207,7 +211,7 @@ class ValkeyStore:
 
     async def status(self) -> Status:
         """Show the queue."""
-        now, _, counts, jobs, waiting, free, paused, settings, crews, workers = await self._call("status")
+        now, paused, counts, jobs, waiting, free, _, settings, crews, workers = await self._call("status")
         kept = _read_settings(settings)
         serves = json.loads(crews)
         return Status(
@@ -217,7 +221,7 @@ class ValkeyStore:
             jobs=jobs,
             waiting=waiting,
             free=free,
-            paused=json.loads(paused) if paused else None,
+            paused=decode_pause(paused),
             workers=[
                 WorkerView(text(name), slots, busy, bool(draining), tuple(serves[text(crew)]), end)
                 for name, slots, draining, crew, end, busy in (
@@ -281,6 +285,11 @@ def _put_answer(entry: Any) -> Put | Refusal:
         return cast(Refusal, text(entry))
     outcome, record, version = entry
     return Put(cast(Outcome, text(outcome)), record, version)
+
+
+def _views(entries: list[Any], now: int, paused: bytes) -> list[View]:
+    pause = decode_pause(paused)
+    return [decode_view(entry, now, pause) for entry in entries]
 
 
 def _moment(next_at: int, now: int) -> Moment:

@@ -55,6 +55,7 @@ local function views(q, records, first_position)
   return list
 end
 
+-- Begins every reader's answer: the time, and who paused the queue ('' if nobody, {} if that was lost).
 local function page(q, ...)
-  return { q.now, q.paused and 1 or 0, ... }
+  return { q.now, q.paused and (call('GET', q.prefix .. K.Paused) or '{}') or '', ... }
 end
