@@ -9,7 +9,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
-from maitred.core import house, line
+from maitred.core import house, line, seating
 from maitred.core.job import COMMAND
 from maitred.store.valkey.keys import NAMES
 
@@ -17,9 +17,9 @@ SCHEMA = 1
 LIBRARY_ORDER = ("codec", "state", "line", "floor", "delay", "endings", "cycle", "views")
 CONSTANTS: dict[str, int | str] = {
     "SCHEMA": SCHEMA,
-    "STARTS_PER_CYCLE": house.STARTS_PER_CYCLE,
-    "EXPIRIES_PER_STEP": house.EXPIRIES_PER_STEP,
-    "WORKERS_PER_STEP": house.WORKERS_PER_STEP,
+    "STARTS_PER_CYCLE": seating.STARTS_PER_CYCLE,
+    "EXPIRIES_PER_STEP": seating.EXPIRIES_PER_STEP,
+    "WORKERS_PER_STEP": seating.WORKERS_PER_STEP,
     "SWEPT_PER_TICK": house.SWEPT_PER_TICK,
     "LANES_KEPT": 32,
     "DELAY_STEP": line.DELAY_STEP,
