@@ -32,9 +32,9 @@ class House:
         self.home = home
         self.running: list[subprocess.Popen[str]] = []
 
-    def starts(self, *words: str) -> subprocess.Popen[str]:
+    def starts(self, *words: str, **environment: str) -> subprocess.Popen[str]:
         env = {name: value for name, value in os.environ.items() if not name.startswith("MAITRED_")}
-        env["PYTHONPATH"] = str(Path(maitred.__file__).parents[1])
+        env |= {"PYTHONPATH": str(Path(maitred.__file__).parents[1]), **environment}
         process = subprocess.Popen(
             [sys.executable, "-m", "maitred", *words],
             cwd=self.home,
