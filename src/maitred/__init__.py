@@ -4,7 +4,9 @@ A maître d' takes reservations, seats every party in a fair order, quotes an ho
 Maitred does that for shared compute.
 """
 
-from maitred.core.job import Submitter
+import importlib
+from typing import TYPE_CHECKING
+
 from maitred.errors import (
     AlreadyEnded,
     ConfigError,
@@ -31,9 +33,12 @@ from maitred.errors import (
     UnknownJob,
     UnknownQueue,
 )
-from maitred.service.intake import Accepted
-from maitred.service.queue import Queue
-from maitred.worker.context import RunningJob, current_job
+
+if TYPE_CHECKING:
+    from maitred.core.job import Submitter
+    from maitred.service.intake import Accepted
+    from maitred.service.queue import Queue
+    from maitred.worker.context import RunningJob, current_job
 
 __version__ = "0.1.0"
 
@@ -69,3 +74,25 @@ __all__ = [
     "__version__",
     "current_job",
 ]
+
+# Imported when first named: a command that only asks a server would wait for parts that it does not use.
+_HOMES = {
+    "Accepted": "maitred.service.intake",
+    "Queue": "maitred.service.queue",
+    "RunningJob": "maitred.worker.context",
+    "Submitter": "maitred.core.job",
+    "current_job": "maitred.worker.context",
+}
+
+# A type checker must not see these: for it, every misspelt name would exist.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

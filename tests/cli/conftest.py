@@ -17,6 +17,7 @@ from maitred.http import Server, create_app, own_hosts, take_port
 from maitred.http.server import address
 from maitred.service.desk import Desk
 from maitred.store.memory import MemoryStores
+from tests.cli.house import APP, CONFIG, House
 
 
 @dataclass
@@ -73,3 +74,15 @@ def served(terminal: Terminal) -> Iterator[Terminal]:
     ready[0].stop()
     thread.join()
     taken.close()
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    (tmp_path / "app.py").write_text(APP)
+    (tmp_path / "maitred.toml").write_text(CONFIG)
+    house = House(tmp_path)
+    yield house
+    for process in house.running:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()

@@ -1,84 +1,13 @@
 """The commands that keep the house open, as real processes."""
 
 import asyncio
-import os
-import re
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-import maitred
 from maitred.client import Client
 from maitred.wire import JobDocument
-
-APP = """
-import maitred
-
-q = maitred.Queue("default")
-
-@q.handler("double")
-async def double(n):
-    return {"twice": 2 * n}
-"""
-
-CONFIG = """
-[queues.default]
-grace = "2s"
-"""
-
-
-class House:
-    """Commands run in one directory, each ended with the test."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.running: list[subprocess.Popen[str]] = []
-
-    def starts(self, *words: str) -> subprocess.Popen[str]:
-        env = {name: value for name, value in os.environ.items() if not name.startswith("MAITRED_")}
-        env["PYTHONPATH"] = str(Path(maitred.__file__).parents[1])
-        process = subprocess.Popen(
-            [sys.executable, "-m", "maitred", *words],
-            cwd=self.home,
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.running.append(process)
-        return process
-
-    def comes_up(self, *words: str) -> tuple[subprocess.Popen[str], str]:
-        """Start a server; give it and the address on its line with `ready`."""
-        process = self.starts(*words)
-        assert process.stdout
-        line = process.stdout.readline()
-        address = re.search(r"ready.* (http://127\.0\.0\.1:\d+)$", line)
-        assert address, (line, process.communicate(timeout=30))
-        return process, address[1]
-
-    def stops(self, process: subprocess.Popen[str], with_signal: int = signal.SIGTERM) -> str:
-        """Stop it in order; give what it said on its error output."""
-        process.send_signal(with_signal)
-        _, said = process.communicate(timeout=60)
-        assert process.returncode == 0, said
-        return said
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    (tmp_path / "app.py").write_text(APP)
-    (tmp_path / "maitred.toml").write_text(CONFIG)
-    house = House(tmp_path)
-    yield house
-    for process in house.running:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+from tests.cli.house import House
 
 
 async def ended(client: Client, job: JobDocument) -> JobDocument:

@@ -3,8 +3,12 @@
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import maitred
 from maitred import errors
+from maitred.service.queue import Queue
+from maitred.worker import current_job
 
 
 def test_the_public_names_are_these() -> None:
@@ -16,6 +20,14 @@ def test_the_public_names_are_these() -> None:
     others = {"Accepted", "Fault", "Queue", "RunningJob", "Submitter", "__version__", "current_job"}
     assert set(maitred.__all__) == tree | others
     assert all(hasattr(maitred, name) for name in maitred.__all__)
+    assert set(maitred.__all__) <= set(dir(maitred))
+
+
+def test_names_that_are_imported_when_first_named_are_the_real_ones() -> None:
+    assert maitred.Queue is Queue
+    assert maitred.current_job is current_job
+    with pytest.raises(AttributeError, match="module 'maitred' has no attribute 'Kueue'"):
+        _ = maitred.Kueue  # type: ignore[attr-defined]
 
 
 def test_every_error_is_in_the_tree_that_its_module_draws() -> None:

@@ -7,14 +7,15 @@ import secrets
 from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 
 from maitred.cli import options
 from maitred.cli.address import find_server
 from maitred.cli.exits import expected
-from maitred.cli.printing import print_check, print_job, print_line, print_queue
+from maitred.cli.printing import print_check, print_job, print_line, print_queue, say
+from maitred.cli.waiting import INTERRUPTED, Wait, exit_status, left_alone
 from maitred.client import Client
 from maitred.errors import ConfigError
 from maitred.wire import JobDocument, Page, QueueDocument
@@ -55,11 +56,14 @@ def submit(
     priority: Annotated[int | None, typer.Option("--priority", help="0..99, lower first.")] = None,
     immediate: Annotated[bool, typer.Option("--immediate", help="Before everything scheduled.")] = False,
     bulk: Annotated[bool, typer.Option("--bulk", help="Yield to all others.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Until it has ended; then end with its exit status.")
+    ] = False,
     server: options.Server = None,
     data: options.Data = options.DEFAULT_DATA,
     as_json: options.Json = False,
 ) -> None:
-    """Submit a program, or a handler's job, and show its place in line."""
+    """Submit a program, or a handler's job, and show its place in line, or with --wait what became of it."""
     given = {
         "key": key if key is not None else secrets.token_hex(8),
         "submitter": _submitter(submitter),
@@ -70,7 +74,25 @@ def submit(
         "bulk": bulk or None,
     }
     body = {name: value for name, value in given.items() if value is not None}
-    print_job(_ask(server, data, lambda client: client.put(queue, body)), as_json=as_json)
+    if wait:
+        _submit_and_wait(server, data, queue, body, as_json=as_json)
+    else:
+        print_job(_ask(server, data, lambda client: client.put(queue, body)), as_json=as_json)
+
+
+def _submit_and_wait(
+    server: str | None, data: Path, queue: str, body: dict[str, Any], *, as_json: bool
+) -> NoReturn:
+    waited = Wait(queue, quiet=as_json)
+    try:
+        ended = _ask(server, data, lambda client: waited.put(client, body))
+    except KeyboardInterrupt:
+        if waited.job is None:
+            raise
+        say(left_alone(waited.job), err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    print_job(ended, as_json=as_json)
+    raise typer.Exit(exit_status(ended))
 
 
 @commands.command()

@@ -1,13 +1,13 @@
 """The house while it is open: a store, a server and workers, started in this order and stopped in reverse.
 
 A signal (Ctrl-C or SIGTERM) closes it: workers take no more and finish or give back what they run, the
-server answers what it was asked, the store writes its last. Then the command ends with 0.
+server answers what it was asked, the store writes its last. Then the command ends with 0. One that comes
+before the house is open, while a store does not answer or reads its data back, is heard at once.
 """
 
 import asyncio
 import contextlib
 import shutil
-import signal
 import socket
 import sys
 from collections.abc import Coroutine, Mapping, Sequence
@@ -20,6 +20,7 @@ import uvloop
 from maitred import config
 from maitred.cli.address import noted
 from maitred.cli.handlers import load_app
+from maitred.cli.stopping import asked_to_stop, stoppable, unless
 from maitred.errors import UnknownQueue
 from maitred.http import Server, create_app, own_hosts, take_port
 from maitred.http.server import address
@@ -41,9 +42,9 @@ API: {address}/docs   Stop: Ctrl-C"""
 
 def up(file: Path | None, data: Path, *, host: str, port: int, slots: int, app: str | None) -> None:
     """Run store, server and workers until a signal comes."""
-    settings = config.load(file)
-    handlers = load_app(app)
-    with contextlib.ExitStack() as house:
+    with stoppable(), contextlib.ExitStack() as house:
+        settings = config.load(file)
+        handlers = load_app(app)
         taken = house.enter_context(take_port(host, port))
         url = settings.store.url
         if url is None:
@@ -55,8 +56,8 @@ def up(file: Path | None, data: Path, *, host: str, port: int, slots: int, app: 
 
 def serve(file: Path | None, data: Path, *, store: str | None, host: str, port: int) -> None:
     """Run a server until a signal comes."""
-    settings = config.load(file)
-    with take_port(host, port) as taken:
+    with stoppable(), take_port(host, port) as taken:
+        settings = config.load(file)
         url = store or settings.store.url or embedded_url(data)
         with noted(data, address(taken)):
             _open(_serve(url, settings, taken, {}, 0))
@@ -72,9 +73,10 @@ def work(
     queues: Sequence[str],
 ) -> None:
     """Run workers until a signal comes."""
-    handlers = load_app(app)
-    url = store or config.load(file).store.url or embedded_url(data)
-    _open(_work(url, handlers, slots, queues))
+    with stoppable():
+        handlers = load_app(app)
+        url = store or config.load(file).store.url or embedded_url(data)
+        _open(_work(url, handlers, slots, queues))
 
 
 def _open(house: Coroutine[None, None, None]) -> None:
@@ -86,12 +88,10 @@ def _open(house: Coroutine[None, None, None]) -> None:
 async def _serve(
     url: str, settings: config.Config, taken: socket.socket, handlers: Mapping[str, Handlers], slots: int
 ) -> None:
-    asked = _asked_to_stop()
+    asked = asked_to_stop()
     stores = connect(url)
     try:
-        for name, queue in settings.queues.items():
-            await stores.queue(name).configure(queue.settings())
-        workers = await _workers(stores, handlers, slots, list(settings.queues)) if slots else {}
+        workers = await unless(asked, _prepare(stores, settings, handlers, slots))
 
         async def taking() -> bool:
             return all([await _takes(stores, name, worker) for name, worker in workers.items()])
@@ -112,26 +112,39 @@ async def _serve(
 
 
 async def _work(url: str, handlers: Mapping[str, Handlers], slots: int, queues: Sequence[str]) -> None:
-    asked = _asked_to_stop()
+    asked = asked_to_stop()
     stores = connect(url)
     try:
-        names = list(queues or handlers or await stores.names())
-        workers = await _workers(stores, handlers, slots, names)
-        typer.echo(f"Working with {slots} slots in each of: {', '.join(names)}")
+        workers = await unless(asked, _workers(stores, handlers, slots, queues or list(handlers)))
+        typer.echo(f"Working with {slots} slots in each of: {', '.join(workers)}")
         await _run(asked, list(workers.values()))
     finally:
         await stores.close()
 
 
+async def _prepare(
+    stores: Stores, settings: config.Config, handlers: Mapping[str, Handlers], slots: int
+) -> dict[str, Worker]:
+    """Write the queues' settings into the store, and make a worker for each queue if there are slots."""
+    for name, queue in settings.queues.items():
+        await stores.queue(name).configure(queue.settings())
+    return await _workers(stores, handlers, slots, list(settings.queues)) if slots else {}
+
+
 async def _workers(
     stores: Stores, handlers: Mapping[str, Handlers], slots: int, queues: Sequence[str]
 ) -> dict[str, Worker]:
-    """Make a worker for each queue; `UnknownQueue` if an app has handlers for one that nobody configured."""
+    """Make a worker for each queue, of all if none is named.
+
+    `UnknownQueue` if nobody configured one that is named, or one that an app has handlers for.
+    """
     known = await stores.names()
     for name in (*queues, *handlers):
         if name not in known:
             raise UnknownQueue(name)
-    return {name: Worker(stores.queue(name), handlers.get(name, Handlers()), slots) for name in queues}
+    return {
+        name: Worker(stores.queue(name), handlers.get(name, Handlers()), slots) for name in queues or known
+    }
 
 
 async def _takes(stores: Stores, queue: str, worker: Worker) -> bool:
@@ -162,15 +175,6 @@ def _how_to_type_it() -> str:
     if shutil.which("maitred"):
         return "maitred"
     return str(program) if program.name == "maitred" else f"{sys.executable} -m maitred"
-
-
-def _asked_to_stop() -> asyncio.Event:
-    """Give an event that a signal to stop sets, from now on."""
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, asked.set)
-    return asked
 
 
 async def _until(event: asyncio.Event, task: asyncio.Task[None]) -> None:

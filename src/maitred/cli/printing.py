@@ -13,6 +13,11 @@ from rich.text import Text
 from maitred.wire import CheckDocument, JobDocument, Page, QueueDocument
 
 
+def say(line: str, *, err: bool = False) -> None:
+    """Print one line, or tell it on the error output."""
+    typer.echo("".join(map(str, _plain([line]))), err=err)
+
+
 def print_json(document: BaseModel) -> None:
     """Print a document as the server wrote it, on one line."""
     without = {"outcome"} if isinstance(document, JobDocument) and document.outcome is None else set()
@@ -75,7 +80,7 @@ def print_queue(queue: QueueDocument, *, as_json: bool) -> None:
         return
     slots = f"{queue.free} of {queue.slots} slots free" if queue.slots else "no slots"
     counts = f"{queue.waiting} waiting, {queue.running} running, {slots}"
-    _echo(f"{queue.name} is {_open_or_paused(queue)}: {counts}.")
+    say(f"{queue.name} is {_open_or_paused(queue)}: {counts}.")
 
 
 def print_check(found: CheckDocument, *, as_json: bool) -> None:
@@ -85,7 +90,7 @@ def print_check(found: CheckDocument, *, as_json: bool) -> None:
         return
     for violation in found.violations:
         repaired = " (repaired)" if violation.repaired else ""
-        _echo(f"{violation.code}: {violation.text}{repaired}")
+        say(f"{violation.code}: {violation.text}{repaired}")
     if not found.violations:
         typer.echo(f"{found.queue} is sound.")
 
@@ -96,10 +101,6 @@ def _open_or_paused(queue: QueueDocument) -> str:
     by = f" by {queue.pause.by}" if queue.pause and queue.pause.by else ""
     why = f" ({queue.pause.reason})" if queue.pause and queue.pause.reason else ""
     return f"paused{by}{why}"
-
-
-def _echo(line: str) -> None:
-    typer.echo("".join(map(str, _plain([line]))))
 
 
 def _print_pairs(pairs: Iterable[tuple[str, object]]) -> None:

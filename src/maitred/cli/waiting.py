@@ -1,0 +1,82 @@
+"""Waiting for the end of a job: its place is told as it changes, and its own exit status is the command's.
+
+As long as the server has no stream of events it is asked again and again, with a pause that begins at a tenth
+of a second when the job is put and when it starts, and grows to two seconds: a short job is heard of at once,
+and a long line costs the server little.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from maitred.cli.printing import say
+from maitred.client import Client
+from maitred.wire import JobDocument
+
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 2.0
+GROWTH = 1.5
+INTERRUPTED = 130
+
+
+class Wait:
+    """One job, put and followed to its end; `job` is the last that was heard of it, None before it is put."""
+
+    def __init__(self, queue: str, *, quiet: bool = False) -> None:
+        self.job: JobDocument | None = None
+        self._queue = queue
+        self._quiet = quiet
+
+    async def put(self, client: Client, body: Mapping[str, Any]) -> JobDocument:
+        """Put a job and give it when it has ended; `UnknownJob` if it is deleted before.
+
+        It is this version that is followed, whatever is put under its key meanwhile.
+        """
+        job = self.job = await client.put(self._queue, body)
+        self._tell(job)
+        pause = FIRST_PAUSE
+        while not _has_ended(job):
+            await asyncio.sleep(pause)
+            before, job = job, await client.job(self._queue, job.id, job.version)
+            self.job = job
+            pause = FIRST_PAUSE if job.phase != before.phase else min(LONGEST_PAUSE, pause * GROWTH)
+            if _place(job) != _place(before):
+                self._tell(job)
+        return job
+
+    def _tell(self, job: JobDocument) -> None:
+        if self._quiet or _has_ended(job):
+            return
+        if job.phase == "running":
+            say(f"{job.id} runs.", err=True)
+        elif job.phase == "waiting":
+            reason = f": {job.waiting_for.text}" if job.waiting_for else ""
+            say(f"{job.id} is number {job.position} in line{reason}.", err=True)
+
+
+def exit_status(job: JobDocument) -> int:
+    """Give the exit status of an ended job: 0 if it completed, else its program's own, or 1 without one.
+
+    A program that a signal ended has 128 and the signal's number, as shells have it.
+    """
+    if job.state == "completed":
+        return 0
+    ended_with = job.result.get("exit") if "command" in job.run and isinstance(job.result, dict) else None
+    if not isinstance(ended_with, int) or ended_with == 0:
+        return 1
+    return ended_with if ended_with > 0 else 128 - ended_with
+
+
+def left_alone(job: JobDocument) -> str:
+    """Say what becomes of a job that nobody waits for any more."""
+    goes_on = {"waiting": "stays in line", "running": "goes on running"}.get(job.phase or "", "has ended")
+    return f"maitred: {job.id} {goes_on}; `maitred show` tells what became of it, `maitred cancel` ends it."
+
+
+def _has_ended(job: JobDocument) -> bool:
+    return job.state in ("completed", "failed")
+
+
+def _place(job: JobDocument) -> tuple[object, ...]:
+    """Give what is worth telling when it changes; a reason's text may count down seconds."""
+    return job.phase, job.position, job.waiting_for and job.waiting_for.code
