@@ -24,6 +24,13 @@ def test_a_handlers_job_takes_arguments_as_json_or_text(served: Terminal) -> Non
     assert job["run"] == {"handler": "grade", "args": {"n": 3, "name": "ada", "x": "a=b"}}
 
 
+def test_an_argument_that_only_python_takes_for_json_is_text(served: Terminal) -> None:
+    job = served.gets(
+        "submit", "--handler", "grade", "--arg", "a=NaN", "--arg", "b=[1e999]", "--arg", "c=1e3"
+    )
+    assert job["run"]["args"] == {"a": "NaN", "b": "[1e999]", "c": 1000.0}
+
+
 def test_every_option_of_submit_arrives(served: Terminal, tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("print(1)")
     (tmp_path / "data.bin").write_bytes(b"\xff\x00")
@@ -103,6 +110,21 @@ def test_a_sound_queue_is_called_so(served: Terminal) -> None:
         (("submit", "--arg", "a=1", "--", "ls"), 2, "--arg goes with --handler"),
         (("submit", "--handler", "grade", "--arg", "a"), 2, "--arg takes name=value"),
         (("submit", "-f", "/nowhere/at/all", "--", "ls"), 2, "cannot be read"),
+        (("submit", "--delay", "nan", "--", "ls"), 1, "delay must be a finite number"),
+        (("submit", "--delay", "inf", "--", "ls"), 1, "delay must be a finite number"),
+        (("submit", "--key", "\udcff", "--", "ls"), 1, "key must be Unicode text"),
+        (("submit", "--as", "user:\udcff", "--", "ls"), 1, "submitter.id must be Unicode text"),
+        (("submit", "--", "ls", "\udcff"), 1, "run.command.1 must be Unicode text"),
+        (("pause", "--reason", "\udcff"), 1, "reason must be Unicode text"),
+        (("show", "\udcff"), 1, "id must be Unicode text"),
+        (("show", ""), 4, "queue 'default' has no job ''"),
+        (("show", "."), 4, "queue 'default' has no job '.'"),
+        (("show", ".."), 4, "queue 'default' has no job '..'"),
+        (("rm", ""), 4, "queue 'default' has no job ''"),
+        (("rm", ".."), 4, "queue 'default' has no job '..'"),
+        (("cancel", "."), 4, "queue 'default' has no job '.'"),
+        (("line", "-q", ".."), 4, "there is no queue '..'"),
+        (("line", "-q", "\udcff"), 1, "queue must be Unicode text"),
         (("submit", "--prioritty", "5", "--", "ls"), 2, "No such option"),
         (("line", "-n", "0"), 2, "Invalid value"),
     ],

@@ -174,6 +174,12 @@ async def test_the_client_gets_documents_and_typed_errors_from_a_real_server() -
         assert [item.key for item in (await client.line("grading")).items] == ["d", "c"]
 
 
+async def test_the_client_can_ask_about_a_submitter_whose_id_is_a_way_up() -> None:
+    async with open_house(Settings()) as url, Client(url) as client:
+        job = await client.put("grading", body("a", "user:.."))
+        assert (await client.submitter("grading", "user", "..")).jobs == [job.id]
+
+
 async def test_a_client_without_a_server_says_so() -> None:
     with take_port("127.0.0.1", 0) as taken:
         nobody = address(taken)

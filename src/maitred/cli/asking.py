@@ -258,9 +258,12 @@ def _pair(text: str) -> tuple[str, Any]:
     if not equals:
         raise ConfigError(f"--arg takes name=value, not {text!r}.")
     try:
-        return name, json.loads(value)
-    except ValueError:
+        decoded = json.loads(value)
+        json.dumps(decoded, allow_nan=False)
+    except (ValueError, RecursionError):
+        # What only Python takes for JSON, such as NaN, is text.
         return name, value
+    return name, decoded
 
 
 def _file(path: Path) -> tuple[str, dict[str, str]]:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import quote
 
 import httpx
 
 from maitred.client.problems import error_of
+from maitred.client.sending import json_of, path_of, query_of
 from maitred.errors import MaitredError, ServerUnreachable
 from maitred.wire import (
     CheckDocument,
@@ -142,9 +142,16 @@ class Client:
         patience: float | None = PATIENCE,
     ) -> Any:
         """Make a call to a path below the queues; its parts are encoded here."""
-        url = "/".join(["/api/v1/queues", *(quote(part, safe="") for part in path)])
+        request = self._http.build_request(
+            method,
+            path_of(*path),
+            params=query_of(query) if query else None,
+            content=None if body is None else json_of(body),
+            headers={} if body is None else {"content-type": "application/json"},
+            timeout=patience,
+        )
         try:
-            answer = await self._http.request(method, url, params=query or None, json=body, timeout=patience)
+            answer = await self._http.send(request)
         except (httpx.TransportError, httpx.InvalidURL) as error:
             raise ServerUnreachable(f"No server answers at {self.address}.") from error
         if answer.is_success:
