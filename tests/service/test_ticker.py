@@ -5,11 +5,11 @@ import contextlib
 
 import pytest
 
-from maitred.core.job import Order, Submitter
+from maitred.core.job import Moment, Order, Submitter
 from maitred.core.settings import SECOND, Settings
-from maitred.errors import StoreUnavailable
+from maitred.errors import SchemaMismatch, StoreUnavailable
 from maitred.service.ticker import LONGEST, Ticker
-from maitred.store.memory import MemoryStores
+from maitred.store.memory import MemoryStore, MemoryStores
 from tests.conftest import Clock
 
 
@@ -58,6 +58,27 @@ async def test_it_outlives_a_lost_store(clock: Clock) -> None:
     stores.lost = False
     await stores.queue("q").put([order(delay=0.5)])
     assert await ticker.tick() == pytest.approx(0.5)
+
+
+class Foreign(MemoryStore):
+    """A queue that another version wrote."""
+
+    async def tick(self) -> Moment:
+        raise SchemaMismatch
+
+
+async def test_one_bad_queue_does_not_stop_the_others(
+    clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stores = MemoryStores(clock=clock)
+    bad = stores._queues["a"] = Foreign("a", clock=clock)
+    for store in (bad, stores.queue("z")):
+        await store.configure(Settings())
+    await stores.queue("z").put([order(delay=0.25)])
+    ticker = Ticker(stores)
+    assert await ticker.tick() == pytest.approx(0.25)
+    assert await ticker.tick() == pytest.approx(0.25)
+    assert capsys.readouterr().out.count("a queue could not be ticked") == 1
 
 
 class Watched(MemoryStores):

@@ -8,7 +8,7 @@ import asyncio
 
 import structlog
 
-from maitred.errors import MaitredError, StoreError
+from maitred.errors import MaitredError, StoreError, StoreUnavailable
 from maitred.store.port import Stores
 
 LONGEST = 1.0
@@ -23,6 +23,7 @@ class Ticker:
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
         self._lost = False
+        self._bad: dict[str, str] = {}
 
     async def run(self) -> None:
         """Tick until cancelled."""
@@ -47,10 +48,14 @@ class Ticker:
     async def _tick(self, queue: str) -> float:
         try:
             moment = await self._stores.queue(queue).tick()
-            return max(SHORTEST, moment.wait(LONGEST))
-        except StoreError:
+        except StoreUnavailable:
             raise
         except MaitredError as error:
-            # A queue that was removed between the two calls is no reason to stop ticking the others.
-            _log.warning("a queue could not be ticked", queue=queue, error=str(error))
+            # A queue that was removed between the two calls, or that another version wrote, is no reason to
+            # stop ticking the others. It is told once, not every second.
+            if self._bad.get(queue) != str(error):
+                _log.warning("a queue could not be ticked", queue=queue, error=str(error))
+            self._bad[queue] = str(error)
             return LONGEST
+        self._bad.pop(queue, None)
+        return max(SHORTEST, moment.wait(LONGEST))
