@@ -4,7 +4,7 @@ import pytest
 
 from maitred.core.job import Finish
 from maitred.core.settings import MINUTE, Settings
-from tests.http.guest import Guest, body
+from tests.http.guest import Guest, body, is_problem
 
 
 async def busy(guest: Guest) -> dict[str, list[str]]:
@@ -74,6 +74,92 @@ async def test_a_search_reads_a_bounded_part_per_request_and_goes_on(
     for limit in (1, 2, 50):
         found = await guest.sees_all("/jobs", submitter="user:0", limit=limit)
         assert [item["key"] for item in found] == ["k4", "k8", "k0"], limit
+
+
+async def test_a_state_is_looked_for_where_its_jobs_are_and_counted_by_the_store(
+    guest: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await busy(guest)
+    monkeypatch.setattr("maitred.service.listing.SEARCH_STEP", 1)
+    monkeypatch.setattr("maitred.service.listing.MOST_SEARCHED", 2)
+    for state, total in (("pending", 5), ("processing", 2), ("completed", 1), ("failed", 1), ("held", 0)):
+        page = await guest.sees("/jobs", state=state, limit=1)
+        assert (page["total"], len(page["items"])) == (total, min(total, 1)), state
+        assert bool(page["next"]) == (total > 1), state
+
+
+async def test_a_job_that_was_handed_back_is_found_by_its_stage(guest: Guest) -> None:
+    keys = await busy(guest)
+    [first, _] = await guest.store.running()
+    lease = (await guest.store.renew("w", [])).starts[0].lease
+    await guest.store.pause("ann", "")
+    await guest.store.hand_back("w", [lease])
+    found = await guest.sees_all("/jobs", state="processing", limit=1)
+    assert [job["key"] for job in found] == [keys["running"][1], keys["running"][0]]
+    assert found[1]["id"] == first.job.id
+
+
+async def test_in_a_large_queue_a_key_is_found_at_once_and_its_namesakes_by_reading_on(
+    guest: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await busy(guest)
+    monkeypatch.setattr("maitred.service.listing.SEARCH_STEP", 2)
+    monkeypatch.setattr("maitred.service.listing.MOST_SEARCHED", 4)
+    await guest.submits("k8", "user:0", response_url="http://example.org/")
+    page = await guest.sees("/jobs", key="k8")
+    assert [(job["key"], job["response_url"]) for job in page["items"]] == [("k8", None)]
+    found = await guest.sees_all("/jobs", key="k8")
+    assert [job["response_url"] for job in found] == [None, "http://example.org/"]
+    assert await guest.sees_all("/jobs", key="nobody") == []
+
+
+async def test_a_submitters_jobs_are_found_in_a_long_line_and_in_its_order(
+    guest: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await busy(guest)
+    for number in range(20):
+        await guest.submits(f"other{number}", "user:99", priority=4)
+    monkeypatch.setattr("maitred.service.listing.MOST_SEARCHED", 9)
+    page = await guest.sees("/jobs", submitter="user:0")
+    assert ([job["key"] for job in page["items"]], page["total"]) == (["k4", "k8", "k0"], 3)
+    monkeypatch.setattr("maitred.service.listing.MOST_OF_SUBMITTER", 1)
+    for limit in (1, 2, 50):
+        found = await guest.sees_all("/jobs", submitter="user:0", limit=limit)
+        assert [job["key"] for job in found] == ["k4", "k8", "k0"], limit
+
+
+async def test_nothing_is_in_a_batch_while_there_are_none(guest: Guest) -> None:
+    await busy(guest)
+    assert await guest.sees("/jobs", batch="b1") == {"items": [], "next": None, "total": 0}
+
+
+async def test_a_cursor_of_another_list_is_refused(guest: Guest) -> None:
+    await busy(guest)
+    running = (await guest.sees("/jobs", limit=1))["next"]
+    answer = await guest.http.get(f"{guest.url}/jobs", params={"state": "completed", "cursor": running})
+    assert is_problem(answer, 422, "invalid")
+
+
+async def test_running_jobs_workers_and_queues_come_in_pages_too(guest: Guest) -> None:
+    keys = await busy(guest)
+    for name in ("v", "x"):
+        await guest.store.join(name, 1, ["command"])
+    page = await guest.sees("/running", limit=1)
+    assert ([job["key"] for job in page["items"]], page["total"]) == (keys["running"][:1], 2)
+    assert [job["key"] for job in await guest.sees_all("/running", limit=1)] == keys["running"]
+    names = [worker["name"] for worker in await guest.sees_all("/workers", limit=2)]
+    assert sorted(names) == ["v", "w", "x"]
+    queues = (await guest.http.get("/api/v1/queues", params={"limit": 1})).json()
+    assert (len(queues["items"]), queues["total"] >= 1) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "what", ["", "/line", "/running", "/workers", "/jobs", "/jobs/x", "/submitters/user/1"]
+)
+async def test_a_parameter_that_nobody_knows_is_a_fault_everywhere(guest: Guest, what: str) -> None:
+    answer = await guest.http.get(f"{guest.url}{what}", params={"colour": "red"})
+    assert is_problem(answer, 422, "invalid")
+    assert [fault["path"] for fault in answer.json()["errors"]] == ["colour"]
 
 
 async def test_parameters_that_are_empty_ask_for_nothing(guest: Guest) -> None:

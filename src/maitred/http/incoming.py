@@ -4,16 +4,18 @@ from typing import Annotated, Any
 from urllib.parse import unquote, unquote_to_bytes
 
 from fastapi import Depends, HTTPException, Path, Query
+from fastapi.routing import APIRoute
 from pydantic import AfterValidator
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from maitred.errors import TooLarge
+from maitred.errors import Fault, InvalidJob, TooLarge
 from maitred.http.answer import problem, problem_answer
 from maitred.service.desk import Desk
 from maitred.wire import decode_json
 
 SMALL_BODY = 64 << 10
+PREFIXES = "x-parameter-prefixes"
 
 
 async def json_body(request: Request, limit: int) -> Any:
@@ -53,6 +55,23 @@ def the_desk(request: Request) -> Desk:
     """Give the desk of the app that serves this request."""
     desk: Desk = request.app.state.desk
     return desk
+
+
+def only_known(request: Request) -> None:
+    """Refuse parameters that the route does not have, unless they are empty: a misspelt one would be ignored.
+
+    A route that takes any name with a certain beginning says so in its description, under `PREFIXES`.
+    """
+    route: APIRoute = request.scope["route"]
+    known = {parameter.alias for parameter in route.dependant.query_params}
+    prefixes = tuple((route.openapi_extra or {}).get(PREFIXES, ()))
+    unknown = [
+        name
+        for name, value in request.query_params.items()
+        if value and name not in known and not name.startswith(prefixes)
+    ]
+    if unknown:
+        raise InvalidJob([Fault(name, "is not a parameter that exists here") for name in unknown])
 
 
 class WholeSegments:

@@ -19,13 +19,14 @@ class Spot(NamedTuple):
     """A spot in a list of sections: which one, how far into it, and how many items there are in all.
 
     `page` is the store's own cursor, in the section where the store has one. `total` is -1 where it was not
-    counted.
+    counted. `shown` is the id of a job that was shown out of turn, and is not shown again.
     """
 
     section: int
     offset: int = 0
     page: bytes = b""
     total: int = -1
+    shown: str = ""
 
 
 def write_cursor(spot: Spot) -> str:
@@ -43,7 +44,12 @@ def read_cursor(text: str) -> Spot:
             return msgspec.msgpack.decode(plain, type=Spot)
     except ValueError:
         pass
-    raise InvalidJob([Fault("cursor", "must be the `next` of an earlier answer")])
+    raise wrong_cursor()
+
+
+def wrong_cursor() -> InvalidJob:
+    """Make the refusal of a cursor that belongs to no such list."""
+    return InvalidJob([Fault("cursor", "must be the `next` of an earlier answer")])
 
 
 def _checksum(plain: bytes) -> bytes:

@@ -7,7 +7,7 @@ job's error stands in its place.
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Generic, NamedTuple, TypeVar
 
 from maitred.core.job import Submitter, View
 from maitred.core.settings import Settings
@@ -24,6 +24,8 @@ from maitred.service.house_document import (
 from maitred.service.intake import Accepted, accept, accept_one, accept_shown
 from maitred.service.listing import RUNNING, WAITING, Filter, Listing
 from maitred.store.port import Store, Stores
+
+T = TypeVar("T")
 
 SETTINGS_KEPT = 1.0
 READ_AT_ONCE = 128
@@ -139,37 +141,32 @@ class Desk:
         store = self._store(queue)
         status = await store.status()
         _check_state(wanted.state, status.settings)
-        spot = read_cursor(cursor) if cursor else Spot(RUNNING)
-        listing = Listing(store, status.settings, wanted)
-        if wanted.empty:
-            found = await listing.page(spot, limit)
-            total: int | None = status.jobs
-        else:
-            found = await listing.search(spot, limit)
-            total = found.matched if spot.total < 0 else spot.total
-        following = found.following and found.following._replace(total=-1 if total is None else total)
+        listing = Listing(store, status, wanted)
+        found = await listing.page(read_cursor(cursor) if cursor else None, limit)
         return {
-            "items": [job_document(queue, hit.view, status.settings) for hit in found.hits],
-            "next": write_cursor(following) if following else None,
-            "total": total,
+            "items": [job_document(queue, view, status.settings) for view in found.views],
+            "next": write_cursor(found.following) if found.following else None,
+            "total": found.total,
         }
 
-    async def running(self, queue: str) -> Document:
+    async def running(self, queue: str, cursor: str | None = None, limit: int = 50) -> Document:
         """List the jobs that run, in the order of their starts."""
         settings = await self.settings(queue)
-        running = await self._store(queue).running()
-        return _whole([running_document(view, settings) for view in running])
+        part = _part(await self._store(queue).running(), cursor, limit)
+        return part.page([running_document(view, settings) for view in part.items])
 
-    async def workers(self, queue: str) -> Document:
+    async def workers(self, queue: str, cursor: str | None = None, limit: int = 50) -> Document:
         """List the workers of a queue."""
         status = await self._store(queue).status()
-        return _whole([worker_document(worker, status.settings) for worker in status.workers])
+        part = _part(status.workers, cursor, limit)
+        return part.page([worker_document(worker, status.settings) for worker in part.items])
 
     # ---------------------------------------------------------------- operators
 
-    async def queues(self) -> Document:
-        """List all queues."""
-        return _whole([await self.queue(name) for name in await self.stores.names()])
+    async def queues(self, cursor: str | None = None, limit: int = 50) -> Document:
+        """List the queues by name."""
+        part = _part(await self.stores.names(), cursor, limit)
+        return part.page([await self.queue(name) for name in part.items])
 
     async def queue(self, queue: str) -> Document:
         """Show one queue."""
@@ -214,8 +211,24 @@ class Desk:
         return {**document, "outcome": accepted.outcome}
 
 
-def _whole(items: list[Document]) -> dict[str, Any]:
-    return {"items": items, "next": None, "total": len(items)}
+class _Part(NamedTuple, Generic[T]):
+    """Some of a list that the store gives as a whole."""
+
+    items: Sequence[T]
+    end: int
+    total: int
+
+    def page(self, documents: list[Document]) -> Document:
+        """Give the page with these documents."""
+        more = self.end < self.total
+        following = write_cursor(Spot(RUNNING, self.end)) if more else None
+        return {"items": documents, "next": following, "total": self.total}
+
+
+def _part(items: Sequence[T], cursor: str | None, limit: int) -> _Part[T]:
+    first = read_cursor(cursor).offset if cursor else 0
+    end = max(0, first) + limit
+    return _Part(items[max(0, first) : end], end, len(items))
 
 
 def _check_state(state: str | None, settings: Settings) -> None:

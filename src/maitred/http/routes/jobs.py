@@ -3,13 +3,23 @@
 from collections.abc import Mapping
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from maitred.errors import Fault, InvalidJob, MaitredError
 from maitred.http.answer import answer, problem_of
 from maitred.http.describe import EXAMPLE_BODY, answers, ref, takes
-from maitred.http.incoming import Cursor, Limit, Name, TheDesk, Version, json_body, optional_body
+from maitred.http.incoming import (
+    PREFIXES,
+    Cursor,
+    Limit,
+    Name,
+    TheDesk,
+    Version,
+    json_body,
+    only_known,
+    optional_body,
+)
 from maitred.service.listing import Filter
 from maitred.service.order import read_submitter
 from maitred.wire import CancelBody, JobBody, JobDocument, MoveBody, Page, Problem, parse_request
@@ -19,7 +29,12 @@ MANY_BYTES = 64 << 20
 CALLER = "admin"  # without keys, whoever asks on loopback is
 _METADATA = "metadata."
 
-router = APIRouter(prefix="/api/v1/queues/{queue}/jobs", tags=["jobs"], default_response_class=Response)
+router = APIRouter(
+    prefix="/api/v1/queues/{queue}/jobs",
+    tags=["jobs"],
+    default_response_class=Response,
+    dependencies=[Depends(only_known)],
+)
 
 
 @router.put(
@@ -80,6 +95,7 @@ async def put_many(request: Request, queue: Name, desk: TheDesk) -> Response:
     responses=answers({200: Page[JobDocument]}, 404, 422),
     description="First what runs, then what waits in line order, then what has ended, last first. "
     "`metadata.K=V` as a parameter asks for jobs with that metadata.",
+    openapi_extra={PREFIXES: [_METADATA]},
 )
 async def jobs(
     request: Request,
@@ -91,23 +107,20 @@ async def jobs(
     state: Annotated[str | None, Query(description="Such as pending, processing, completed.")] = None,
     key: Annotated[str | None, Query()] = None,
     submitter: Annotated[str | None, Query(examples=["user:7"])] = None,
+    batch: Annotated[str | None, Query(description="There are no batches yet, so nothing is in one.")] = None,
 ) -> Response:
     """Answer with one page of the list."""
     wanted = Filter(
         state=state or None,
         key=key or None,
         submitter=read_submitter(submitter) if submitter else None,
+        batch=batch or None,
         metadata=_metadata(request.query_params),
     )
     return answer(await desk.jobs(queue, wanted, cursor, limit))
 
 
 def _metadata(query: Mapping[str, str]) -> dict[str, str]:
-    """Give the metadata that is asked for; a parameter that nobody knows is a fault, unless it is empty."""
-    known = {"cursor", "limit", "state", "key", "submitter"}
-    unknown = [name for name in query if query[name] and name not in known and not name.startswith(_METADATA)]
-    if unknown:
-        raise InvalidJob([Fault(name, "is not a parameter that exists here") for name in unknown])
     return {name.removeprefix(_METADATA): query[name] for name in query if name.startswith(_METADATA)}
 
 

@@ -2,13 +2,13 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Depends, Path, Request
 from starlette.responses import Response
 
 from maitred.core.job import Submitter
 from maitred.http.answer import answer
 from maitred.http.describe import answers, ref, takes
-from maitred.http.incoming import Cursor, Limit, Name, TheDesk, optional_body
+from maitred.http.incoming import Cursor, Limit, Name, TheDesk, only_known, optional_body
 from maitred.http.routes.jobs import CALLER
 from maitred.wire import (
     CheckBody,
@@ -23,13 +23,18 @@ from maitred.wire import (
     parse_request,
 )
 
-router = APIRouter(prefix="/api/v1/queues", tags=["queues"], default_response_class=Response)
+router = APIRouter(
+    prefix="/api/v1/queues",
+    tags=["queues"],
+    default_response_class=Response,
+    dependencies=[Depends(only_known)],
+)
 
 
-@router.get("", summary="List queues", responses=answers({200: Page[QueueDocument]}))
-async def queues(desk: TheDesk) -> Response:
-    """Answer with all queues."""
-    return answer(await desk.queues())
+@router.get("", summary="List queues", responses=answers({200: Page[QueueDocument]}, 422))
+async def queues(desk: TheDesk, cursor: Cursor = None, limit: Limit = 50) -> Response:
+    """Answer with the queues by name."""
+    return answer(await desk.queues(cursor, limit))
 
 
 @router.get("/{queue}", summary="Show a queue", responses=answers({200: QueueDocument}, 404, 422))
@@ -86,9 +91,9 @@ async def line(queue: Name, desk: TheDesk, cursor: Cursor = None, limit: Limit =
 @router.get(
     "/{queue}/running", summary="Show what runs", responses=answers({200: Page[RunningJob]}, 404, 422)
 )
-async def running(queue: Name, desk: TheDesk) -> Response:
+async def running(queue: Name, desk: TheDesk, cursor: Cursor = None, limit: Limit = 50) -> Response:
     """Answer with the running jobs in the order of their starts."""
-    return answer(await desk.running(queue))
+    return answer(await desk.running(queue, cursor, limit))
 
 
 @router.get(
@@ -96,9 +101,9 @@ async def running(queue: Name, desk: TheDesk) -> Response:
     summary="Show the workers",
     responses=answers({200: Page[WorkerDocument]}, 404, 422),
 )
-async def workers(queue: Name, desk: TheDesk) -> Response:
+async def workers(queue: Name, desk: TheDesk, cursor: Cursor = None, limit: Limit = 50) -> Response:
     """Answer with the workers of the queue."""
-    return answer(await desk.workers(queue))
+    return answer(await desk.workers(queue, cursor, limit))
 
 
 @router.get(
