@@ -8,6 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from maitred.core.settings import Settings
+from maitred.errors import Fault, InvalidJob
+from maitred.service.desk import Desk
+from maitred.service.intake import Accepted
+from maitred.store.port import Store, Stores
+from maitred.wire import JobBody
 from tests.http.guest import Guest, body, is_problem
 
 FAULTS: list[tuple[str, Any]] = [
@@ -59,7 +64,7 @@ FAULTS: list[tuple[str, Any]] = [
     ("run", "ls"),
     ("run", {}),
     ("run", {"args": {}}),
-    ("run", {"script": []}),
+    ("run.script", {"script": []}),
     ("run.handler", {"handler": "9lives"}),
     ("run.handler", {"handler": "a" * 129}),
     ("run.handler", {"handler": "a b"}),
@@ -78,6 +83,7 @@ FAULTS: list[tuple[str, Any]] = [
     ("run.files./a", {"command": ["ls"], "files": {"/a": {"text": "x"}}}),
     ("run.files.a\0b", {"command": ["ls"], "files": {"a\0b": {"text": "x"}}}),
     ("run.artifacts.0", {"command": ["ls"], "artifacts": ["../x"]}),
+    ("run.artifacts", {"command": ["ls"], "artifacts": ["out.txt"]}),
 ]
 
 
@@ -184,8 +190,31 @@ async def test_a_body_over_the_limit_is_too_large_also_without_a_length(guest: G
 async def test_a_delay_beyond_the_queues_own_bound_is_a_fault(guest: Guest) -> None:
     await guest.store.configure(Settings(max_delay=60_000_000))
     assert (await guest.submits(delay=60))["delay"] == 60.0
-    answer = await guest.puts(body("other", delay=60.5))
-    assert [fault["path"] for fault in answer.json()["errors"]] == ["delay"]
+    answer = await guest.puts(body("", delay=60.5))
+    assert [fault["path"] for fault in answer.json()["errors"]] == ["key", "delay"]
+    assert answer.json()["errors"][1]["message"] == "must be at most 60 seconds, the queue's max_delay"
+
+
+async def test_an_immediate_jobs_delay_is_ignored_however_long(guest: Guest) -> None:
+    await guest.store.configure(Settings(max_delay=60_000_000))
+    assert (await guest.submits(delay=61, immediate=True))["band"] == "immediate"
+
+
+async def test_a_body_that_was_checked_elsewhere_is_checked_against_the_queue(
+    stores: Stores, store: Store
+) -> None:
+    await store.configure(Settings(max_delay=60_000_000))
+    late, now = (JobBody.model_validate(body(delay=61, immediate=now)) for now in (False, True))
+    refused, taken = await Desk(stores).accept(store.queue, [late, now])
+    assert isinstance(refused, InvalidJob)
+    assert refused.faults == [Fault("delay", "must be at most 60 seconds, the queue's max_delay")]
+    assert isinstance(taken, Accepted)
+
+
+@pytest.mark.parametrize("run", [{"script": []}, {"command": ["ls"], "artifacts": ["out.txt"]}])
+async def test_what_comes_later_says_so(guest: Guest, run: dict[str, Any]) -> None:
+    [fault] = (await guest.puts({**body(), "run": run})).json()["errors"]
+    assert fault["message"] == "is not supported yet"
 
 
 @pytest.mark.parametrize(

@@ -74,9 +74,9 @@ async def test_a_document_has_every_field_of_the_contract(guest: Guest) -> None:
 
 
 async def test_files_are_named_but_not_included(guest: Guest) -> None:
-    run = {"command": ["python", "main.py"], "files": {"main.py": {"text": "print(1)"}}, "artifacts": ["out"]}
+    run = {"command": ["python", "main.py"], "files": {"main.py": {"text": "print(1)"}}, "artifacts": []}
     job = await guest.submits(run=run)
-    assert job["run"] == {"command": ["python", "main.py"], "files": ["main.py"], "artifacts": ["out"]}
+    assert job["run"] == {"command": ["python", "main.py"], "files": ["main.py"], "artifacts": []}
 
 
 async def test_a_bulk_job_is_upgraded_by_a_put_without_bulk(guest: Guest) -> None:

@@ -38,7 +38,6 @@ async def test_every_setting_of_a_put_arrives(queue: maitred.Queue) -> None:
         submitter="user:7",
         command=["python", "main.py"],
         files={"main.py": {"text": "print(1)"}},
-        artifacts=["out"],
         delay=60,
         priority=1,
         bulk=True,
@@ -47,7 +46,7 @@ async def test_every_setting_of_a_put_arrives(queue: maitred.Queue) -> None:
         expires_at=until,
     )
     job = await queue.job(put.id)
-    assert job.run == {"command": ["python", "main.py"], "files": ["main.py"], "artifacts": ["out"]}
+    assert job.run == {"command": ["python", "main.py"], "files": ["main.py"], "artifacts": []}
     assert (job.delay, job.priority, job.band, job.expires_at) == (60.0, 1, "bulk", until)
     assert job.response_url == "https://example.org/done"
     now = await queue.put("now", submitter="user:7", handler="grade", immediate=True)

@@ -5,7 +5,7 @@ from maitred.core.job import COMMAND, Band, Order, Submitter
 from maitred.core.settings import SECOND, Settings
 from maitred.errors import Fault, InvalidJob, TooLarge
 from maitred.service.moment import microseconds, seconds
-from maitred.wire import HandlerRun, JobBody, encode_body, parse_body
+from maitred.wire import HandlerRun, JobBody, delay_fault, encode_body, parse_body
 
 HANDLER = "handler:"
 
@@ -15,11 +15,7 @@ def order_of(value: object, settings: Settings) -> Order:
 
     Raises `InvalidJob` with all faults, or `TooLarge`.
     """
-    body = value if isinstance(value, JobBody) else parse_body(value)
-    delay = None if body.delay is None else round(body.delay * SECOND)
-    if delay is not None and delay > settings.max_delay:
-        longest = f"{seconds(settings.max_delay):g}"
-        raise InvalidJob([Fault("delay", f"must be at most {longest} seconds, the queue's max_delay")])
+    body = _checked(value, seconds(settings.max_delay))
     config = encode_body(body)
     if len(config) > settings.max_body:
         raise TooLarge(len(config), settings.max_body)
@@ -31,9 +27,19 @@ def order_of(value: object, settings: Settings) -> Order:
         body=config,
         band=_band(body),
         priority=body.priority,
-        delay=delay,
+        delay=None if body.delay is None else round(body.delay * SECOND),
         expires_at=microseconds(body.expires_at) if body.expires_at else 0,
     )
+
+
+def _checked(value: object, max_delay: float) -> JobBody:
+    if not isinstance(value, JobBody):
+        return parse_body(value, max_delay)
+    # A body that was checked elsewhere was not checked for this queue.
+    fault = None if value.immediate else delay_fault(value.delay, max_delay)
+    if fault:
+        raise InvalidJob([Fault("delay", fault)])
+    return value
 
 
 def _band(body: JobBody) -> Band:

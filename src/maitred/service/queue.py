@@ -60,7 +60,6 @@ class Queue:
         args: Mapping[str, Any] | None = None,
         command: Sequence[str] | None = None,
         files: Mapping[str, Mapping[str, str]] | None = None,
-        artifacts: Sequence[str] | None = None,
         delay: float | None = None,
         priority: int = DEFAULT_PRIORITY,
         immediate: bool = False,
@@ -80,7 +79,6 @@ class Queue:
             "args": args and dict(args),
             "command": command and list(command),
             "files": files and {name: dict(content) for name, content in files.items()},
-            "artifacts": artifacts and list(artifacts),
         }
         body = {
             "key": key,

@@ -4,7 +4,7 @@
 refusal looks. This package knows no store and no rule of the line; the client is built on it alone.
 """
 
-from maitred.wire.body import CommandRun, HandlerRun, JobBody, SubmitterBody, parse_body
+from maitred.wire.body import CommandRun, HandlerRun, JobBody, SubmitterBody, delay_fault, parse_body
 from maitred.wire.codec import decode_body, decode_json, encode_body, encode_json
 from maitred.wire.document import (
     CheckDocument,
@@ -41,6 +41,7 @@ __all__ = [
     "WorkerDocument",
     "decode_body",
     "decode_json",
+    "delay_fault",
     "encode_body",
     "encode_json",
     "parse_body",

@@ -35,6 +35,7 @@ KEY_BYTES = 512
 SUBMITTER_BYTES = 256
 MAX_DELAY_SECONDS = 2_592_000
 DEEPEST = 64
+_MAX_DELAY = "max_delay"
 _HANDLER = r"^[A-Za-z_][A-Za-z0-9_.:-]{0,127}\z"
 _URL = re.compile(r"https?://[^\s\x00-\x20\x7f]+", re.IGNORECASE)
 # Scripts count in doubles, which are exact for microseconds up to the year 2255.
@@ -132,6 +133,12 @@ def _file(content: object) -> dict[str, str]:
             raise said('must be {"text": …} or {"base64": …}')
 
 
+def _not_yet(value: list[str]) -> list[str]:
+    if value:
+        raise said("is not supported yet")
+    return value
+
+
 def _moment(value: object) -> object:
     """Let a time be text, as in JSON; numbers are refused, since nobody can tell their unit."""
     if isinstance(value, str) and "T" in value.upper():
@@ -166,7 +173,7 @@ class HandlerRun(_Strict):
 
 
 class CommandRun(_Strict):
-    """Run a program with these arguments, files beside it, and paths to keep afterwards."""
+    """Run a program with these arguments and files beside it; paths to keep are not supported yet."""
 
     command: Annotated[list[Annotated[str, AfterValidator(_argument)]], Field(min_length=1, max_length=4096)]
     files: dict[
@@ -189,7 +196,11 @@ class CommandRun(_Strict):
             ),
         ],
     ] = Field(default_factory=dict)
-    artifacts: list[Annotated[str, AfterValidator(_relative_path)]] = Field(default_factory=list)
+    artifacts: Annotated[
+        list[Annotated[str, AfterValidator(_relative_path)]],
+        AfterValidator(_not_yet),
+        Field(json_schema_extra={"maxItems": 0}),
+    ] = Field(default_factory=list)
 
 
 def _kind_of_run(run: object) -> str | None:
@@ -219,14 +230,22 @@ class JobBody(_Strict):
         ]
         | None
     ) = None
+    immediate: bool = False
     delay: Annotated[float, Field(ge=0, le=MAX_DELAY_SECONDS)] | None = None
     priority: Annotated[int, BeforeValidator(whole), Field(ge=0, le=99)] = 5
-    immediate: bool = False
     bulk: bool = False
     metadata: dict[Annotated[str, AfterValidator(_encodable)], Annotated[str, AfterValidator(_encodable)]] = (
         Field(default_factory=dict)
     )
     expires_at: Annotated[AwareDatetime, BeforeValidator(_moment), AfterValidator(_in_range)] | None = None
+
+    @field_validator("delay", mode="after")
+    @classmethod
+    def _within_the_queues_limit(cls, delay: float | None, info: ValidationInfo) -> float | None:
+        longest = (info.context or {}).get(_MAX_DELAY)
+        if longest is not None and not info.data.get("immediate") and (fault := delay_fault(delay, longest)):
+            raise said(fault)
+        return delay
 
     @field_validator("bulk", mode="after")
     @classmethod
@@ -237,9 +256,16 @@ class JobBody(_Strict):
         return bulk
 
 
-def parse_body(value: object) -> JobBody:
-    """Check the body of a PUT; `InvalidJob` lists all its faults."""
+def delay_fault(delay: float | None, longest: float) -> str | None:
+    """Say what is wrong with a delay in a queue that allows so many seconds; None if nothing is."""
+    if delay is None or delay <= longest:
+        return None
+    return f"must be at most {longest:g} seconds, the queue's max_delay"
+
+
+def parse_body(value: object, max_delay: float | None = None) -> JobBody:
+    """Check the body of a PUT for a queue with this `max_delay`; `InvalidJob` lists all its faults."""
     try:
-        return JobBody.model_validate(value)
+        return JobBody.model_validate(value, context={_MAX_DELAY: max_delay})
     except ValidationError as error:
         raise InvalidJob(faults_of(error)) from None

@@ -55,8 +55,10 @@ def whole(value: object) -> object:
 def faults_of(error: ValidationError) -> list[Fault]:
     """Give the faults that pydantic found, in its order, each path once."""
     found: dict[str, str] = {}
-    for detail in error.errors(include_url=False, include_input=False):
+    for detail in error.errors(include_url=False):
         path = dotted(detail["loc"])
+        if detail["type"] == "union_tag_not_found" and _is_script(detail["input"]):
+            path = "run.script"
         found.setdefault(path, _sentence(path, detail))
         if len(found) == MOST_FAULTS:
             break
@@ -73,12 +75,18 @@ def dotted(loc: Iterable[int | str]) -> str:
     return ".".join(parts).encode(errors="backslashreplace").decode()
 
 
+def _is_script(run: object) -> bool:
+    return isinstance(run, dict) and "script" in run
+
+
 def _sentence(path: str, detail: ErrorDetails) -> str:
     match detail["type"]:
         case "missing":
             return "is required"
         case "extra_forbidden":
             return NOT_YET.get(path, "is not a field that exists here")
+        case "union_tag_not_found" if path in NOT_YET:
+            return NOT_YET[path]
         case "said":
             return detail["msg"]
         case "string_type" if path not in RULES:
