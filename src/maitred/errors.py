@@ -14,7 +14,6 @@
     │   ├── OtherNonce        the place that the caller saw is no longer this job's
     │   ├── AlreadyEnded      there is nothing left to cancel
     │   └── SettingsForbidden the waiting jobs forbid this change of settings
-    ├── LeaseLost             the worker no longer holds the job that it writes about
     ├── ServerUnreachable     no server answers at the address that the client was given
     ├── ConfigError           maitred.toml or the environment has mistakes, each named
     └── StoreError
@@ -149,12 +148,6 @@ class SettingsForbidden(Conflict):
     """The order of a queue cannot change while jobs wait in it."""
 
     code = "settings"
-
-
-class LeaseLost(MaitredError):
-    """The lease is over: another worker may have the job, and this write was refused."""
-
-    code = "lease-lost"
 
 
 class ServerUnreachable(MaitredError):

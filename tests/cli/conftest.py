@@ -58,7 +58,7 @@ def served(terminal: Terminal) -> Iterator[Terminal]:
     async def serve() -> None:
         stores = MemoryStores()
         await stores.queue("default").configure(Settings(max_per_submitter=3))
-        server = Server(create_app(Desk(stores), hosts=own_hosts(taken.getsockname()[1])))
+        server = Server(create_app(Desk(stores), hosts=own_hosts(taken)))
         serving = asyncio.create_task(server.serve([taken]))
         await server.up.wait()
         ready.append(server)

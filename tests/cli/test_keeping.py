@@ -1,11 +1,17 @@
 """The commands that keep the house open, as real processes."""
 
 import asyncio
+import contextlib
+import os
 import signal
+import time
 
+import httpx
 import pytest
 
+import maitred
 from maitred.client import Client
+from maitred.store.valkey.embedded import note
 from maitred.wire import JobDocument
 from tests.cli.house import House
 
@@ -84,3 +90,58 @@ def test_no_store_and_a_second_owner_are_failures_in_one_sentence(house: House) 
     _, said = again.communicate(timeout=60)
     assert (again.returncode, "is in use by process" in said, said.count("\n")) == (1, True, 1)
     house.stops(up)
+
+
+async def test_a_killed_embedded_server_comes_back_and_the_house_goes_on(house: House) -> None:
+    up, address = house.comes_up("up", "--port", "0", "--slots", "1")
+    async with Client(address) as client:
+        before = await ended(client, await client.put("default", sent("a", command=["true"])))
+        kill_server(house)
+        async with asyncio.timeout(30):
+            while True:
+                with contextlib.suppress(maitred.StoreError):
+                    after = await client.put("default", sent("b", command=["true"]))
+                    break
+        assert (await ended(client, after)).state == "completed"
+        assert (await client.job("default", before.id)).state == "completed"
+    said = house.stops(up)
+    assert "the embedded server has ended and is started again" in said
+    assert "Traceback" not in said
+
+
+def test_a_signal_is_heard_while_the_embedded_server_is_away(house: House) -> None:
+    up, address = house.comes_up("up", "--port", "0", "--slots", "1")
+    while not httpx.get(f"{address}/readyz").is_success:
+        pass
+    kill_server(house)
+    asked = time.monotonic()
+    house.stops(up)
+    assert time.monotonic() - asked < 10
+
+
+def test_another_loopback_address_is_the_servers_own(house: House) -> None:
+    up = house.starts("up", "--host", "127.0.0.2", "--port", "0", "--slots", "0")
+    assert up.stdout
+    assert "http://127.0.0.2:" in up.stdout.readline()
+    asked = house.starts("line")
+    shown, _ = asked.communicate(timeout=60)
+    assert (asked.returncode, shown) == (0, "default is open: 0 waiting, 0 running, no slots.\n")
+    house.stops(up)
+
+
+async def test_what_a_failed_handler_was_sent_is_not_in_the_log(house: House) -> None:
+    up, address = house.comes_up("up", "--port", "0", "--slots", "1", "--app", "app")
+    async with Client(address) as client:
+        wrong = await client.put("default", sent("a", handler="double", args={"n": None, "x": "secret-42"}))
+        assert (await ended(client, wrong)).code == "error"
+        wrong = await client.put("default", sent("b", handler="double", args={"n": {"is": "secret-42"}}))
+        assert (await ended(client, wrong)).code == "error"
+    said = house.stops(up)
+    assert "Traceback" in said
+    assert "secret-42" not in said
+
+
+def kill_server(house: House) -> None:
+    noted = note(house.home / ".maitred")
+    assert noted
+    os.kill(noted["server_pid"], signal.SIGKILL)

@@ -82,11 +82,7 @@ def test_the_note_says_where_it_is_while_it_runs(tmp_path: Path) -> None:
         assert found is not None
         assert found["socket"] == str(embedded.socket)
         assert found["server_pid"] == embedded.pid
-        embedded.announce(address="http://127.0.0.1:8000")
-        assert note(tmp_path) == {**found, "address": "http://127.0.0.1:8000"}
     assert note(tmp_path) is None
-    with pytest.raises(EmbeddedError, match="does not run"):
-        embedded.announce(address="http://127.0.0.1:8000")
 
 
 def test_a_log_that_has_grown_is_put_aside(tmp_path: Path) -> None:

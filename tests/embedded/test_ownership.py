@@ -59,6 +59,11 @@ sys.stdin.read()
 child.stop(60)
 """
 
+MUTE_SERVER = """#!/bin/sh
+[ "$1" = --version ] && echo "Redis server v=7.0.15 sha=0:0 malloc=jemalloc-5 bits=64 build=1" && exit
+exec sleep 1000
+"""
+
 
 def test_a_second_start_is_refused_and_names_the_owner(tmp_path: Path, binary: Path, own: Own) -> None:
     owner = own(OWN, tmp_path, binary)
@@ -180,8 +185,20 @@ def test_a_crashed_server_can_be_started_again_by_its_owner(tmp_path: Path, watc
     assert server.has_ended(within=20)
     while embedded.running:
         time.sleep(0.001)
+    socket = embedded.socket
     with embedded, talking_to(embedded) as client:
         assert client.get("who") == "ada"
+        assert embedded.socket == socket, "others know it by this one"
+
+
+def test_a_start_that_its_owner_does_not_want_any_more_ends_soon(tmp_path: Path) -> None:
+    mute = tmp_path / "mute-server"
+    mute.write_text(MUTE_SERVER)
+    mute.chmod(0o755)
+    embedded = Embedded(tmp_path / "data", binary=mute)
+    threading.Timer(0.2, embedded.hurry).start()
+    with pytest.raises(EmbeddedError, match="was given up"):
+        embedded.start()
 
 
 def test_a_new_owner_waits_for_the_old_server_and_then_refuses(

@@ -137,7 +137,7 @@ async def open_house(settings: Settings) -> AsyncIterator[str]:
     stores = MemoryStores()
     await stores.queue("grading").configure(settings)
     with take_port("127.0.0.1", 0) as taken:
-        server = Server(create_app(Desk(stores), hosts=own_hosts(taken.getsockname()[1])))
+        server = Server(create_app(Desk(stores), hosts=own_hosts(taken)))
         serving = asyncio.create_task(server.serve([taken]))
         await server.up.wait()
         yield address(taken)

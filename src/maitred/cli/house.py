@@ -13,13 +13,14 @@ import sys
 from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 
-import structlog
 import typer
 import uvloop
 
 from maitred import config
 from maitred.cli.address import noted
 from maitred.cli.handlers import load_app
+from maitred.cli.logs import write_logs
+from maitred.cli.minding import kept_running
 from maitred.cli.stopping import asked_to_stop, stoppable, unless
 from maitred.errors import UnknownQueue
 from maitred.http import Server, create_app, own_hosts, take_port
@@ -46,12 +47,13 @@ def up(file: Path | None, data: Path, *, host: str, port: int, slots: int, app: 
         settings = config.load(file)
         handlers = load_app(app)
         taken = house.enter_context(take_port(host, port))
-        url = settings.store.url
-        if url is None:
-            embedded = Embedded(data, durability=settings.store.durability)
-            url = house.enter_context(embedded).url
+        embedded = None
+        if settings.store.url is None:
+            embedded = house.enter_context(Embedded(data, durability=settings.store.durability))
         house.enter_context(noted(data, address(taken)))
-        _open(_serve(url, settings, taken, handlers, slots))
+        url = settings.store.url or (embedded.url if embedded else "")
+        serving = _serve(url, settings, taken, handlers, slots)
+        _open(kept_running(embedded, serving) if embedded else serving)
 
 
 def serve(file: Path | None, data: Path, *, store: str | None, host: str, port: int) -> None:
@@ -81,7 +83,7 @@ def work(
 
 def _open(house: Coroutine[None, None, None]) -> None:
     """Run the house on a fast loop; what it logs goes to the error output, apart from what it answers."""
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    write_logs(sys.stderr)
     uvloop.run(house)
 
 
@@ -96,8 +98,7 @@ async def _serve(
         async def taking() -> bool:
             return all([await _takes(stores, name, worker) for name, worker in workers.items()])
 
-        hosts = own_hosts(taken.getsockname()[1])
-        server = Server(create_app(Desk(stores), hosts=hosts, taking=taking))
+        server = Server(create_app(Desk(stores), hosts=own_hosts(taken), taking=taking))
         serving = asyncio.create_task(server.serve([taken]))
         await _until(server.up, serving)
         typer.echo(f"Maitred is ready at {address(taken)}")

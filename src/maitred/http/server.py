@@ -40,11 +40,12 @@ def take_port(host: str, port: int) -> socket.socket:
     return taken
 
 
-def own_hosts(port: int) -> frozenset[str]:
-    """Give the values of `Host` by which a server on this port is its own."""
-    names = ("127.0.0.1", "localhost", "[::1]")
+def own_hosts(taken: socket.socket) -> frozenset[str]:
+    """Give the values of `Host` by which a server on this socket is its own."""
+    host, port = taken.getsockname()[:2]
+    names = {"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
     own = {f"{name}:{port}" for name in names}
-    return frozenset(own | set(names)) if port == 80 else frozenset(own)
+    return frozenset(own | names) if port == 80 else frozenset(own)
 
 
 def address(taken: socket.socket) -> str:

@@ -2,7 +2,7 @@
 
     appendonlydir/   the data: the server's append-only file
     server.log       what the server says; an old one that has grown is kept as server.log.1
-    embedded.json    the note: where the socket is, who runs it, and what else the owner announced
+    embedded.json    the note: where the socket is, and who runs it
     owner.lock       held by the process that owns the directory; its pid is in it
     server.lock      held by the server itself
 

@@ -10,6 +10,7 @@ again at the next start.
 import contextlib
 import os
 import tempfile
+import threading
 import time
 import weakref
 from collections.abc import Iterator
@@ -65,19 +66,24 @@ class Embedded:
         self._directory = DataDirectory(self.data)
         self._process: Tethered | None = None
         self._home: Path | None = None
+        self._hurried = threading.Event()
 
     def start(self) -> None:
         """Start the server and wait until it answers; it reads its data back first.
 
-        Does nothing if it runs. Raises `DataDirectoryInUse` if another process owns the directory, and
-        `EmbeddedError` if the directory cannot be used, there is no server program, or it does not come up.
+        Does nothing if it runs. A server that has crashed comes back on the same socket, since others know
+        that one; if it cannot, it can be tried again. Raises `DataDirectoryInUse` if another process owns the
+        directory, and `EmbeddedError` if the directory cannot be used, there is no server program, or it does
+        not come up.
         """
         if self.running:
             return
-        self.stop()
-        server = find_server() if self._binary is None else describe(self._binary)
+        crashed = self._home is not None
         try:
-            self._directory.own()
+            self._end_process()
+            server = find_server() if self._binary is None else describe(self._binary)
+            if not crashed:
+                self._directory.own()
             _started.add(self)
             self._process = self._launch(server)
             self.pid = self._process.pid
@@ -86,40 +92,34 @@ class Embedded:
                 {"socket": str(self.socket), "pid": os.getpid(), "server_pid": self.pid}
             )
         except OSError as error:
-            self.stop()
+            self._give_up(crashed=crashed)
             reason = error.strerror or str(error)
             raise EmbeddedError(f"The data directory {self.data} cannot be used: {reason}.") from error
         except BaseException:
-            self.stop()
+            self._give_up(crashed=crashed)
             raise
+
+    def hurry(self) -> None:
+        """Let a start that is under way in another thread fail soon, since its owner wants to stop."""
+        self._hurried.set()
 
     def stop(self) -> None:
         """End the server in order, keep its data, and give up the directory; does nothing if it does not run.
 
         A server that does not end in half a minute is killed; the append-only file survives that.
         """
-        if self._process is not None:
-            self._process.stop(STOP_PATIENCE)
-            self._process = None
+        self._end_process()
         if self._home is not None:
             _remove_home(self._home)
             self._home = None
         self._directory.give_up()
+        self._hurried.clear()
         _started.discard(self)
 
     @property
     def running(self) -> bool:
         """Whether the server runs; false after it crashed, too, and then `start` starts it again."""
         return self._process is not None and self._process.running
-
-    def announce(self, **facts: str | int) -> None:
-        """Add to the note, for example the address at which this process serves.
-
-        Raises `EmbeddedError` if the server does not run.
-        """
-        if not self.running:
-            raise EmbeddedError("The embedded server does not run, so there is nothing to announce.")
-        self._directory.write_note({**(self._directory.read_note() or {}), **facts})
 
     def __enter__(self) -> Self:
         self.start()
@@ -130,13 +130,26 @@ class Embedded:
     ) -> None:
         self.stop()
 
+    def _end_process(self) -> None:
+        if self._process is not None:
+            self._process.stop(STOP_PATIENCE)
+            self._process = None
+
+    def _give_up(self, *, crashed: bool) -> None:
+        """After a start that failed: a directory that was owned before stays so."""
+        if crashed:
+            self._end_process()
+        else:
+            self.stop()
+
     def _launch(self, server: Server) -> Tethered:
         lock = self._directory.take_server_lock()
         try:
-            # Only now is it certain that nobody uses the socket of an owner that was killed.
-            if left_behind := (self._directory.read_note() or {}).get("socket"):
-                _remove_home(Path(left_behind).parent)
-            self._home = _make_home()
+            if self._home is None:
+                # Only now is it certain that nobody uses the socket of an owner that was killed.
+                if left_behind := (self._directory.read_note() or {}).get("socket"):
+                    _remove_home(Path(left_behind).parent)
+                self._home = _make_home()
             self.socket = self._home / _SOCKET
             self.url = f"unix://{quote(str(self.socket))}"
             with self._directory.open_log() as log:
@@ -153,9 +166,11 @@ class Embedded:
     def _await_answer(self) -> str:
         """Wait until the server answers, and give its allocator's name. Reading back much data takes long."""
         patience = time.monotonic() + ANSWER_PATIENCE
-        client = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=5, retry=Retry(NoBackoff(), 0))
+        client = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=1, retry=Retry(NoBackoff(), 0))
         with contextlib.closing(client):
             while self.running:
+                if self._hurried.is_set():
+                    raise EmbeddedError("The start of the embedded server was given up.")
                 try:
                     client.ping()
                     return str(client.info("memory")["mem_allocator"])
