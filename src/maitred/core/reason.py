@@ -42,4 +42,5 @@ def delay_reason(recent: int | None, per_recent: int, window: int) -> str | None
     if recent is None:
         return None
     minutes = window / (60 * SECOND)
-    return f"{recent} submissions in the last {minutes:g} min × {per_recent / SECOND:g} s"
+    submissions = "1 submission" if recent == 1 else f"{recent} submissions"
+    return f"{submissions} in the last {minutes:g} min × {per_recent / SECOND:g} s"
