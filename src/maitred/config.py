@@ -33,6 +33,7 @@ from maitred.errors import ConfigError
 FILE = "maitred.toml"
 _SCHEMES = ("valkey", "redis", "valkeys", "rediss", "unix")
 _NOT_YET = ("valkey+sentinel", "valkey+cluster", "redis+sentinel", "redis+cluster")
+_QUEUE_NOT_YET = ("classes", "elastic", "interactive", "stages", "space", "ledger", "layout")
 _QUEUE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _default = Settings()
 
@@ -239,6 +240,8 @@ def _sentence(mistake: ErrorDetails) -> str:
     """Say in one line which key is wrong and what is allowed there."""
     path = [str(part) for part in mistake["loc"] if part != "[key]"]
     match mistake["type"]:
+        case "extra_forbidden" if path[0] == "queues" and path[2:] and path[2] in _QUEUE_NOT_YET:
+            says = "it is not supported yet"
         case "extra_forbidden":
             says = _unknown(path[-1], list(_table_at(path[:-1]).model_fields))
         case "missing":

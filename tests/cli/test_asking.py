@@ -44,6 +44,33 @@ def test_every_option_of_submit_arrives(served: Terminal, tmp_path: Path) -> Non
     assert served.gets("submit", "--immediate", "--", "ls")["band"] == "immediate"
 
 
+def test_metadata_an_expiry_and_a_response_address_arrive_too(served: Terminal) -> None:
+    job = served.gets(
+        *(
+            "submit",
+            "--metadata",
+            "course=cs101",
+            "--metadata",
+            "note=a=b",
+            "--expires-at",
+            "2199-01-01T00:00:00Z",
+        ),
+        *("--response-url", "http://example.org/", "--", "ls"),
+    )
+    assert job["metadata"] == {"course": "cs101", "note": "a=b"}
+    assert job["expires_at"] == "2199-01-01T00:00:00.000000Z"
+    assert job["response_url"] == "http://example.org/"
+
+
+def test_an_id_in_the_line_is_whole_however_narrow_the_terminal_is(
+    served: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = served.gets("submit", "--key", "k" * 60, "--as", "user:" + "u" * 60, "--", "ls")["id"]
+    for columns in ("40", "60", "80"):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert job in served.types("line").stdout, columns
+
+
 def test_the_line_is_a_table_for_people(served: Terminal) -> None:
     assert served.types("line").stdout == "default is open: 0 waiting, 0 running, no slots.\n"
     for key in ("first", "second", "[red]third\x1b[0m"):
@@ -109,6 +136,8 @@ def test_a_sound_queue_is_called_so(served: Terminal) -> None:
         (("submit", "--handler", "grade", "--", "ls"), 2, "not both"),
         (("submit", "--arg", "a=1", "--", "ls"), 2, "--arg goes with --handler"),
         (("submit", "--handler", "grade", "--arg", "a"), 2, "--arg takes name=value"),
+        (("submit", "--metadata", "a", "--", "ls"), 2, "--metadata takes name=value"),
+        (("submit", "--expires-at", "tomorrow", "--", "ls"), 1, "expires_at must be a time with its zone"),
         (("submit", "-f", "/nowhere/at/all", "--", "ls"), 2, "cannot be read"),
         (("submit", "--delay", "nan", "--", "ls"), 1, "delay must be a finite number"),
         (("submit", "--delay", "inf", "--", "ls"), 1, "delay must be a finite number"),

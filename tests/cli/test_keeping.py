@@ -141,6 +141,19 @@ async def test_what_a_failed_handler_was_sent_is_not_in_the_log(house: House) ->
     assert "secret-42" not in said
 
 
+async def test_an_order_that_cannot_change_is_named_with_the_reason(house: House) -> None:
+    up, address = house.comes_up("up", "--port", "0", "--slots", "0")
+    async with Client(address) as client:
+        await client.put("default", sent("a", command=["true"]))
+    house.stops(up)
+    again = house.starts("up", "--port", "0", MAITRED_QUEUES__DEFAULT__ORDER="oldest-first")
+    _, said = again.communicate(timeout=60)
+    assert (again.returncode, said) == (
+        5,
+        "maitred: queues.default.order: cannot change from newest-first to oldest-first while 1 job waits.\n",
+    )
+
+
 def kill_server(house: House) -> None:
     noted = note(house.home / ".maitred")
     assert noted

@@ -56,6 +56,15 @@ def submit(
     priority: Annotated[int | None, typer.Option("--priority", help="0..99, lower first.")] = None,
     immediate: Annotated[bool, typer.Option("--immediate", help="Before everything scheduled.")] = False,
     bulk: Annotated[bool, typer.Option("--bulk", help="Yield to all others.")] = False,
+    metadata: Annotated[
+        list[str] | None, typer.Option("--metadata", help="name=text, by which jobs can be listed.")
+    ] = None,
+    expires_at: Annotated[
+        str | None, typer.Option("--expires-at", help="A time with its zone; waiting ends then.")
+    ] = None,
+    response_url: Annotated[
+        str | None, typer.Option("--response-url", help="An http address; with the key, the job's identity.")
+    ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Until it has ended; then end with its exit status.")
     ] = False,
@@ -72,6 +81,9 @@ def submit(
         "priority": priority,
         "immediate": immediate or None,
         "bulk": bulk or None,
+        "metadata": dict(_named("--metadata", text) for text in metadata or []) or None,
+        "expires_at": expires_at,
+        "response_url": response_url,
     }
     body = {name: value for name, value in given.items() if value is not None}
     if wait:
@@ -254,9 +266,7 @@ def _run(command: list[str], handler: str | None, args: list[str], files: list[P
 
 
 def _pair(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ConfigError(f"--arg takes name=value, not {text!r}.")
+    name, value = _named("--arg", text)
     try:
         decoded = json.loads(value)
         json.dumps(decoded, allow_nan=False)
@@ -264,6 +274,13 @@ def _pair(text: str) -> tuple[str, Any]:
         # What only Python takes for JSON, such as NaN, is text.
         return name, value
     return name, decoded
+
+
+def _named(option: str, text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"{option} takes name=value, not {text!r}.")
+    return name, value
 
 
 def _file(path: Path) -> tuple[str, dict[str, str]]:

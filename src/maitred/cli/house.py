@@ -22,14 +22,15 @@ from maitred.cli.handlers import load_app
 from maitred.cli.logs import write_logs
 from maitred.cli.minding import kept_running
 from maitred.cli.stopping import asked_to_stop, stoppable, unless
-from maitred.errors import UnknownQueue
+from maitred.core.settings import Settings
+from maitred.errors import SettingsForbidden, UnknownQueue
 from maitred.http import Server, create_app, own_hosts, take_port
 from maitred.http.server import address
 from maitred.service.desk import Desk
 from maitred.service.handlers import Handlers
 from maitred.service.whereabouts import embedded_url
 from maitred.store.connect import connect
-from maitred.store.port import Stores
+from maitred.store.port import Store, Stores
 from maitred.store.valkey.embedded import Embedded
 from maitred.worker import Worker
 
@@ -128,8 +129,21 @@ async def _prepare(
 ) -> dict[str, Worker]:
     """Write the queues' settings into the store, and make a worker for each queue if there are slots."""
     for name, queue in settings.queues.items():
-        await stores.queue(name).configure(queue.settings())
+        await _configure(stores.queue(name), queue.settings())
     return await _workers(stores, handlers, slots, list(settings.queues)) if slots else {}
+
+
+async def _configure(store: Store, settings: Settings) -> None:
+    """Write a queue's settings; `SettingsForbidden` says which of them cannot change, and why."""
+    try:
+        await store.configure(settings)
+    except SettingsForbidden:
+        now = await store.status()
+        waiting = "1 job waits" if now.waiting == 1 else f"{now.waiting} jobs wait"
+        raise SettingsForbidden(
+            f"queues.{store.queue}.order: cannot change from {now.settings.order} to {settings.order} "
+            f"while {waiting}."
+        ) from None
 
 
 async def _workers(

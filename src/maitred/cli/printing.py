@@ -62,8 +62,11 @@ def print_line(page: Page[JobDocument], queue: QueueDocument, *, as_json: bool) 
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("#", justify="right")
-    for heading in ("key", "submitter", "band", "waits for", "id"):
+    for heading in ("key", "submitter", "band", "waits for"):
         table.add_column(heading, overflow="fold")
+    # An id is copied whole or not at all, so it keeps its room in the narrowest table.
+    longest = max(len(job.id) for job in page.items)
+    table.add_column("id", no_wrap=True, min_width=longest)
     for job in page.items:
         who = f"{job.submitter.type}:{job.submitter.id}"
         reason = job.waiting_for.text if job.waiting_for else ""
