@@ -54,7 +54,7 @@ class InvalidJob(MaitredError):
     def __init__(self, faults: list[Fault]) -> None:
         """Keep all faults; the message is a line with each."""
         self.faults = faults
-        super().__init__("; ".join(f"{fault.path}: {fault.message}" for fault in faults))
+        super().__init__("; ".join(": ".join(filter(None, fault)) for fault in faults))
 
 
 class TooLarge(MaitredError):

@@ -235,3 +235,21 @@ async def test_many_takes_a_thousand_and_no_more(guest: Guest) -> None:
     assert {item["outcome"] for item in many.json()["items"]} == {"created"}
     line = await guest.sees_all("/line", limit=500)
     assert [item["key"] for item in line] == [job["key"] for job in jobs[:1000]]
+
+
+async def test_a_running_job_tells_the_seconds_that_it_was_granted(guest: Guest) -> None:
+    job = await guest.submits()
+    assert job["duration"] is None
+    await guest.store.join("w", 1, ["handler:grade"])
+    assert (await guest.asks("GET", job["id"])).json()["duration"] == 600.0
+
+
+async def test_a_job_that_was_lifted_is_no_longer_called_bulk(guest: Guest) -> None:
+    job = await guest.submits(bulk=True)
+    assert (job["band"], job["immediate"], job["bulk"]) == ("bulk", False, True)
+    lifted = (await guest.asks("POST", job["id"], "/release")).json()
+    assert (lifted["band"], lifted["immediate"], lifted["bulk"]) == ("front", False, False)
+
+
+async def test_a_fault_of_the_whole_body_is_a_sentence(guest: Guest) -> None:
+    assert (await guest.puts([])).json()["detail"] == "must be an object"

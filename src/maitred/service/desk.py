@@ -125,7 +125,7 @@ class Desk:
     async def submitter(self, queue: str, submitter: Submitter) -> Document:
         """Show what one submitter has in line."""
         settings = await self.settings(queue)
-        return line_of_submitter(submitter, await self._store(queue).submitter(submitter), settings)
+        return line_of_submitter(await self._store(queue).submitter(submitter), settings)
 
     # ---------------------------------------------------------------- readers
 

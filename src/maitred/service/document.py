@@ -6,7 +6,7 @@ until then.
 
 from typing import Any
 
-from maitred.core.job import Job, Phase, Run, View
+from maitred.core.job import Band, Job, Phase, Run, View
 from maitred.core.reason import delay_reason, waiting_for
 from maitred.core.settings import Settings
 from maitred.service.moment import iso, iso_or_none, seconds
@@ -29,7 +29,7 @@ def job_document(queue: str, view: View, settings: Settings) -> Document:
         "created_at": iso(job.created_at),
         **_place(view, settings),
         "estimate": None,
-        "duration": None,
+        "duration": seconds(settings.time_limit) if job.phase is Phase.RUNNING else None,
         "progress": None,
         "holds": [],
         "space_needed": None,
@@ -53,8 +53,8 @@ def _sent(job: Job) -> Document:
         "response_url": config.get("response_url"),
         "delay": seconds(job.delay),
         "priority": job.priority,
-        "immediate": config.get("immediate", False),
-        "bulk": config.get("bulk", False),
+        "immediate": job.band is Band.IMMEDIATE,
+        "bulk": job.band is Band.BULK,
         "class": None,
         "batch": None,
         "profile_name": None,

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from maitred.errors import ConfigError
+from maitred.wire.body import HANDLER_NAME
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 
 
 class Handlers(Mapping[str, Function]):
@@ -23,7 +22,7 @@ class Handlers(Mapping[str, Function]):
 
         Raises `ConfigError` if the name is not allowed, or is another function's.
         """
-        if not _NAME.fullmatch(name):
+        if not re.fullmatch(HANDLER_NAME, name):
             raise ConfigError(
                 f"{name!r} is not a handler's name; allowed are at most 128 letters, digits, _, ., : and -, "
                 "with a letter or _ first."

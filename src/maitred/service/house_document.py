@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from maitred.core.invariants import Violation
-from maitred.core.job import Pause, Submitter, View
+from maitred.core.job import Pause, View
 from maitred.core.settings import Settings
 from maitred.service.document import Document, submitter_document
 from maitred.service.moment import iso, seconds
@@ -15,22 +15,29 @@ _DURATIONS = ("per_recent", "window", "time_limit", "lease", "grace", "kill_afte
 
 
 def queue_document(name: str, status: Status) -> Document:
-    """Give a queue's settings, counts and workers in sum."""
+    """Give a queue's settings, counts and workers in sum. Its waits are null until they are measured."""
+    running = sum(worker.busy for worker in status.workers)
+    slots = sum(worker.slots for worker in status.workers if not worker.draining)
     return {
         "name": name,
         "settings": settings_document(status.settings),
         "counts": status.counts,
         "waiting": status.waiting,
-        "running": sum(worker.busy for worker in status.workers),
-        "slots": sum(worker.slots for worker in status.workers if not worker.draining),
+        "running": running,
+        "slots": slots,
         "free": status.free,
-        "classes": [],
+        "classes": [_only_class(status.settings, slots, running)],
         "paused": status.paused is not None,
         "pause": _pause(status.paused),
         "held": {"submitters": [], "profiles": []},
         "waits": None,
         "now": iso(status.now),
     }
+
+
+def _only_class(settings: Settings, slots: int, running: int) -> Document:
+    """Give the one class of a queue without classes: its cap is the queue's time limit."""
+    return {"name": "default", "cap": seconds(settings.time_limit), "limit": slots, "running": running}
 
 
 def settings_document(settings: Settings) -> Document:
@@ -67,10 +74,9 @@ def running_document(view: View, settings: Settings) -> Document:
     }
 
 
-def line_of_submitter(submitter: Submitter, view: SubmitterView, settings: Settings) -> Document:
+def line_of_submitter(view: SubmitterView, settings: Settings) -> Document:
     """Give what a submitter has in line, and the delay that its next job would get by the policy."""
     return {
-        "submitter": {"type": submitter.type, "id": submitter.id},
         "jobs": view.jobs,
         "places": [{"nonce": nonce, "release_at": iso(release)} for nonce, release in view.places],
         "recent": view.recent,

@@ -36,7 +36,7 @@ SUBMITTER_BYTES = 256
 MAX_DELAY_SECONDS = 2_592_000
 DEEPEST = 64
 _MAX_DELAY = "max_delay"
-_HANDLER = r"^[A-Za-z_][A-Za-z0-9_.:-]{0,127}\z"
+HANDLER_NAME = r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}"
 _URL = re.compile(r"https?://[^\s\x00-\x20\x7f]+", re.IGNORECASE)
 # Scripts count in doubles, which are exact for microseconds up to the year 2255.
 _LAST_EXPIRY = datetime(2200, 1, 1, tzinfo=UTC)
@@ -167,7 +167,7 @@ class HandlerRun(_Strict):
     """Run a Python function that workers registered under this name, with these arguments."""
 
     handler: Annotated[
-        str, Field(pattern=_HANDLER, json_schema_extra={"pattern": _HANDLER.replace(r"\z", "$")})
+        str, Field(pattern=rf"^{HANDLER_NAME}\z", json_schema_extra={"pattern": f"^{HANDLER_NAME}$"})
     ]
     args: Annotated[dict[str, Any], AfterValidator(_json_object)] = Field(default_factory=dict)
 

@@ -135,7 +135,7 @@ class JobDocument(_Document):
     position: int | None = Field(None, description="1 is first in line; null if it does not wait.")
     estimate: Estimate | None = None
     waiting_for: Reason | None = None
-    duration: float | None = None
+    duration: float | None = Field(None, description="Seconds granted, while it runs.")
     attempt: int
     worker: str | None = None
     progress: Any = None
@@ -158,6 +158,15 @@ class PauseDocument(_Document):
     at: Time
 
 
+class ClassDocument(_Document):
+    """A class of jobs: how long they may run, how many at once, and how many do."""
+
+    name: str
+    cap: float = Field(description="Seconds.")
+    limit: int
+    running: int
+
+
 class QueueDocument(_Document):
     """A queue: its settings, what is in it, and whether it is paused."""
 
@@ -168,11 +177,11 @@ class QueueDocument(_Document):
     running: int
     slots: int
     free: int
-    classes: list[dict[str, Any]]
+    classes: list[ClassDocument]
     paused: bool
     pause: PauseDocument | None = None
     held: dict[str, list[Any]]
-    waits: dict[str, Any] | None = None
+    waits: dict[str, Any] | None = Field(None, description="Null until waits are measured.")
     now: Time
 
 
