@@ -2,7 +2,7 @@
 -- then one entry per run. A change of shape here is a new SCHEMA.
 
 local FRONT, IMMEDIATE, SCHEDULED = 0, 1, 2
-local OWN, ELASTIC = 1, 2
+local OWN, ELASTIC, OLDER = 1, 2, 4
 local NEVER = math.huge
 local TOP = 9007199254740992
 local HEAD = '<c1BBBBBI4HHHi4dddddddHc0Hc0Hc0Hc0'
@@ -51,12 +51,21 @@ local function encode_start(r, lease, body)
     #r.need, r.need) .. body
 end
 
+-- Flags: a place of its own, elastic, and whether an older version may still run.
+local function has(r, flag)
+  return math.floor(r.flags / flag) % 2 == 1
+end
+
+local function mark(r, flag, on)
+  if has(r, flag) ~= on then r.flags = r.flags + (on and flag or -flag) end
+end
+
 local function is_own(r)
   return r.flags % 2 == OWN
 end
 
 local function set_own(r, own)
-  r.flags = r.flags - r.flags % 2 + (own and OWN or 0)
+  mark(r, OWN, own)
 end
 
 local lane_prefix = {}

@@ -138,6 +138,6 @@ local function sweep(q, limit)
       forget(q, r)
     end
   end
-  call('ZREM', key, unpack(old))
+  take_out('ZREM', key, old)
   return #old
 end

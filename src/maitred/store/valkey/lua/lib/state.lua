@@ -98,13 +98,34 @@ local function counted(q, r, by)
   q.counts[i] = (q.counts[i] or 0) + by
 end
 
+-- Lua cannot pass more than some thousand values at once: long lists go in pieces.
+local PIECE = 1000
+
+local function hmget(key, fields)
+  if #fields <= PIECE then return call('HMGET', key, unpack(fields)) end
+  local got = {}
+  for first = 1, #fields, PIECE do
+    local last = math.min(first + PIECE - 1, #fields)
+    for i, value in ipairs(call('HMGET', key, unpack(fields, first, last))) do got[first + i - 1] = value end
+  end
+  return got
+end
+
+local function take_out(command, key, members)
+  local count = 0
+  for first = 1, #members, PIECE do
+    count = count + call(command, key, unpack(members, first, math.min(first + PIECE - 1, #members)))
+  end
+  return count
+end
+
 local function load_jobs(q, records)
   local missing = {}
   for _, record in ipairs(records) do
     if q.jobs[record] == nil then missing[#missing + 1] = record end
   end
   if #missing == 0 then return end
-  local got = call('HMGET', q.prefix .. K.Jobs, unpack(missing))
+  local got = hmget(q.prefix .. K.Jobs, missing)
   for i, record in ipairs(missing) do
     q.jobs[record] = got[i] and decode_job(record, got[i])
   end
@@ -117,7 +138,7 @@ local function load_whole(q, records)
     fields[2 * i - 1] = record
     fields[2 * i] = 'b' .. record
   end
-  local got, bodies = call('HMGET', q.prefix .. K.Jobs, unpack(fields)), {}
+  local got, bodies = hmget(q.prefix .. K.Jobs, fields), {}
   for i, record in ipairs(records) do
     local bytes = got[2 * i - 1]
     if q.jobs[record] == nil then q.jobs[record] = bytes and decode_job(record, bytes) end
