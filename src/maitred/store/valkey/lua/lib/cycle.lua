@@ -184,7 +184,6 @@ end
 -- Answers what the caller starts; the rest goes into the inboxes of other workers.
 local function cycle(q, caller, mine)
   mine = mine or {}
-  q.more = false
   if q.paused or q.free <= 0 or q.waiting == 0 then return mine end
   local all, room, starts, left = lanes(q), room_for(q, caller), {}, math.min(STARTS_PER_CYCLE, q.free)
   local i = 1

@@ -14,11 +14,11 @@ end
 
 -- The keys of a lane; the submitter's name completes those of its stack and its nonces.
 local function keys_of(q, lane)
-  local keys = q.of_lane[lane]
+  local keys = q.keys_of_lane[lane]
   if not keys then
     keys = { places = q.prefix .. K.Reservations .. lane, stack = q.prefix .. K.SubmitterInfo .. lane .. '/',
       nonces = q.prefix .. K.Nonces .. lane .. '/' }
-    q.of_lane[lane] = keys
+    q.keys_of_lane[lane] = keys
   end
   return keys
 end
