@@ -6,6 +6,8 @@ local OWN, ELASTIC, OLDER = 1, 2, 4
 local NEVER = math.huge
 local TOP = 9007199254740992
 local HEAD = '<c1BBBBBI4HHHi4dddddddHc0Hc0Hc0Hc0'
+-- Where the time of the end and the strings stand in a head, for the one change that does not take it apart.
+local ENDED_AT, STRINGS_AT = 61, 77
 local NO_END = struct.pack('<Bc0I4c0I4c0', 0, '', 0, '', 0, '')
 local LEASE = '<c16ddBBc0'
 local START = '<c1c8c16dI4HHc0Hc0'
@@ -46,9 +48,8 @@ local function encode_lease(l)
   return struct.pack(LEASE, l.token, l.start, l.number, l.confirmed, #l.stopping, l.stopping)
 end
 
-local function encode_start(r, lease, body)
-  return struct.pack(START, 'S', r.key, lease.token, lease.start, r.version, r.attempt, #r.id, r.id,
-    #r.need, r.need) .. body
+local function encode_start(r, token, start, body)
+  return struct.pack(START, 'S', r.key, token, start, r.version, r.attempt, #r.id, r.id, #r.need, r.need) .. body
 end
 
 -- Flags: a place of its own, elastic, and whether an older version may still run.

@@ -128,11 +128,11 @@ local function start_job(q, r, worker, body)
   r.stage = math.max(r.stage, 1)
   counted(q, r, 1)
   touch(q, r)
-  local lease = { token = q.dice, start = q.now, number = next_seq(q), confirmed = 0, stopping = '' }
   local list = worker.starts
-  list[#list + 1] = r.key
-  list[#list + 1] = encode_lease(lease)
-  return encode_start(r, lease, body)
+  local count = #list
+  list[count + 1] = r.key
+  list[count + 2] = struct.pack(LEASE, q.dice, q.now, next_seq(q), 0, 0, '')
+  return encode_start(r, q.dice, q.now, body)
 end
 
 local function write_leases(q, worker)
