@@ -41,6 +41,7 @@ async def key(store: Store, clock: Clock) -> Any:
     await store.release("front")
     shift = await store.join("w", 3, [NEED])
     await store.finish("w", [Finish(shift.starts[0].lease)])
+    await store.put([Order("front", U2, NEED, b"", delay=60 * SECOND)])
     await store.put([Order("own", U1, NEED, b"", delay=60 * SECOND)])
     await store.put([Order("own", U1, NEED, b"", delay=60 * SECOND, priority=7)])
     assert await store.check() == []
@@ -141,10 +142,30 @@ async def lost_lane(server: "Redis", key: Any) -> None:
     await server.delete(key("Lanes"))
 
 
+async def raw(server: "Redis", key: str) -> Any:
+    return await server.get(key)
+
+
 async def change_floor(server: "Redis", key: Any, field: int) -> None:
-    floor: Any = await server.get(key("Floor"))
-    values = list(struct.unpack("<15d", floor))
+    values = list(struct.unpack("<15d", await raw(server, key("Floor"))))
     values[field] += 1
+    await server.set(key("Floor"), struct.pack("<15d", *values))
+
+
+async def older_newest(server: "Redis", key: Any) -> None:
+    """The job that ended was put again; its id now leads to the old version."""
+    ended: Any = (await server.zrange(key("Ended"), 0, 0))[0]
+    await server.hset(key("Ids"), "front", ended)
+
+
+async def ghost_with_free_slots(server: "Redis", key: Any) -> None:
+    await server.zadd(key("Free.1"), {"ghost": 3})
+
+
+async def swapped_state_counts(server: "Redis", key: Any) -> None:
+    await change_floor(server, key, 12)
+    values = list(struct.unpack("<15d", await raw(server, key("Floor"))))
+    values[13] -= 1
     await server.set(key("Floor"), struct.pack("<15d", *values))
 
 
@@ -166,15 +187,15 @@ DAMAGE = {
     "stack": [strange_stack_entry],
     "own": [lost_own_entry, strange_own_entry],
     "waiting": [wrong_total],
-    "ids": [lost_id, strange_id],
+    "ids": [lost_id, strange_id, older_newest],
     "ended": [lost_end, strange_end],
     "expiry": [lost_expiry, strange_expiry],
     "state": [lost_lease],
     "lease": [strange_lease],
-    "slots": [wrong_free_slots, wrong_free_total],
+    "slots": [wrong_free_slots, wrong_free_total, ghost_with_free_slots],
     "worker": [lost_worker, immortal_worker],
     "lanes": [lost_lane],
-    "counts": [wrong_state_count],
+    "counts": [wrong_state_count, swapped_state_counts],
 }
 
 

@@ -344,6 +344,42 @@ async def test_a_put_of_a_running_key_queues_the_next_version(party: Party) -> N
     assert await party.state("A") == ("completed", "")
 
 
+async def test_a_key_stays_its_submitters_while_an_older_version_runs(party: Party) -> None:
+    await party.submit("A")
+    await party.pop()
+    await party.submit("A")
+    second = await party.pop()
+    assert second
+    await party.finish(second, "w1")
+    assert await party.submit("A", U2) == "other-submitter"
+    party.clock.at(9)
+    assert await party.submit("A") == "next-version"
+    views = await party.store.read(["A"])
+    assert views[0]
+    assert (views[0].job.created_at, views[0].running_versions) == (1_000_000_000, (1,))
+    [old] = await party.store.read(["A"], 2)
+    assert old
+    assert old.running_versions == (1,)
+
+
+async def test_thousands_run_end_and_are_swept_on_one_queue(store: Store) -> None:
+    await store.configure(Settings(retention=1, max_per_submitter=10_000))
+    for first in range(0, 3_000, 500):
+        await store.put([Order(f"j{n}", U1, NEED, b"") for n in range(first, first + 500)])
+    for name in ("a", "b", "c"):
+        await store.join(name, 1_024, [NEED])
+        for _ in range(4):
+            await store.take(name)
+    running = await store.running()
+    assert len(running) == 3_000
+    assert len((await store.renew("a", [])).starts) == 1_024
+    lost = await store.hand_back("b", [start.lease for start in (await store.renew("b", [])).starts])
+    assert lost.lost == []
+    for view in running[:1_500]:
+        await store.cancel(view.job.id, "")
+    assert violations(await store.snapshot()) == []
+
+
 async def test_an_older_version_that_would_wait_again_is_superseded(party: Party) -> None:
     await party.submit("A")
     shift = await party.store.join("w", 1, [NEED])

@@ -69,6 +69,43 @@ async def test_a_handler_that_raises_fails_its_job_with_what_it_said(
     assert (job.code, job.message) == ("error", "ValueError: no such file")
 
 
+async def test_a_handler_that_raises_what_cannot_be_said_still_ends_its_job(kitchen: Kitchen) -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    async def surrogate() -> None:
+        raise ValueError("\ud800 is no character")
+
+    async def mute() -> None:
+        raise Mute
+
+    kitchen.handlers.register("surrogate", surrogate)
+    kitchen.handlers.register("mute", mute)
+    async with kitchen.worker():
+        await kitchen.call("surrogate", "one")
+        await kitchen.call("mute", "two")
+        assert (await kitchen.ended("one")).message == "ValueError: \\ud800 is no character"
+        assert (await kitchen.ended("two")).message == "Mute: (it cannot say why)"
+
+
+async def test_whatever_can_be_awaited_is_a_handler(kitchen: Kitchen) -> None:
+    class Adder:
+        async def __call__(self, a: int) -> int:
+            return a + 1
+
+    async def later(a: int) -> int:
+        return a + 2
+
+    kitchen.handlers.register("object", Adder())
+    kitchen.handlers.register("wrapped", lambda a: later(a + 0))
+    async with kitchen.worker():
+        await kitchen.call("object", "one", a=1)
+        await kitchen.call("wrapped", "two", a=1)
+        assert (await kitchen.ended("one")).result == b"2"
+        assert (await kitchen.ended("two")).result == b"3"
+
+
 async def test_a_timeout_of_the_handlers_own_is_an_error_not_the_time_limit(kitchen: Kitchen) -> None:
     async def slow() -> None:
         raise TimeoutError("the other side")

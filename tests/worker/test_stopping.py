@@ -2,7 +2,11 @@
 
 import asyncio
 
+import pytest
+
 from maitred.core.job import Phase
+from maitred.errors import ConfigError
+from maitred.worker import Worker
 from tests.waiting import eventually
 from tests.worker.conftest import Kitchen
 
@@ -65,3 +69,8 @@ async def test_a_worker_that_lost_its_lease_ends_the_work_and_joins_again(kitche
 
         await eventually(ended)
         await eventually(back)
+
+
+async def test_a_worker_has_a_bounded_number_of_slots(kitchen: Kitchen) -> None:
+    with pytest.raises(ConfigError, match="1024"):
+        Worker(kitchen.store, kitchen.handlers, 1025)

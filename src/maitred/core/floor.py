@@ -7,6 +7,9 @@ cancelled in between.
 
 from dataclasses import dataclass, field
 
+# What a lost worker held comes back in one step, which must be short.
+MOST_SLOTS = 1024
+
 
 @dataclass(slots=True)
 class Hold:

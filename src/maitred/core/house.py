@@ -41,7 +41,8 @@ class House(Seating):
 
     def _put(self, order: Order) -> Put | Refusal:
         old = self._newest(order.id)
-        if old and old.phase is not Phase.ENDED and old.submitter != order.submitter:
+        live = self._unended(old)
+        if live and live.submitter != order.submitter:
             return "other-submitter"
         announced = self.floor.announced
         if order.need != COMMAND and announced and order.need not in announced:
@@ -57,8 +58,8 @@ class House(Seating):
         outcome: Outcome = "created"
         if old:
             job.version, job.previous = old.version + 1, old.record
-            if old.phase is Phase.RUNNING:
-                outcome, job.created_at = "next-version", old.created_at
+        if live:
+            outcome, job.created_at = "next-version", live.created_at
         self.jobs[record] = job
         self.newest[order.id] = record
         self._describe(job, order)
@@ -66,7 +67,16 @@ class House(Seating):
         self._arrive(job, order, arrival=record)
         return Put(outcome, record, job.version)
 
+    def _unended(self, job: Job | None) -> Job | None:
+        """Give the newest version that has not ended; an older one may run on where the newest has ended."""
+        while job is not None and job.phase is Phase.ENDED:
+            job = self.jobs.get(job.previous)
+        return job
+
     def _update(self, job: Job, order: Order) -> Put:
+        if job.phase is Phase.HELD:
+            self._describe(job, order)
+            return Put("updated", job.record, job.version)
         lane = Lane.of(job.band, order.priority, order.level, order.need)
         if order.band < job.band:
             self._leave(job)
@@ -118,7 +128,7 @@ class House(Seating):
             for job in live:
                 if job.phase is Phase.WAITING:
                     self._leave(job)
-                else:
+                elif job.phase is Phase.RUNNING:
                     self._log(job, self._stop(job, "cancelled"), "cancelled")
                 self._end(job, "cancelled", message)
 

@@ -16,17 +16,17 @@ class Reason(NamedTuple):
 def waiting_for(view: View) -> Reason | None:
     """Tell what the job waits for; None if it does not wait.
 
-    Codes: `paused`, `no-worker`, `due`, `slots`.
+    Codes: `paused`, `due`, `no-worker`, `slots`.
     """
     if view.job.phase is not Phase.WAITING:
         return None
     if view.paused:
         return Reason("paused", f"the queue is {paused_by(view.paused)}")
-    if not view.serving:
-        return Reason("no-worker", f"no worker serves {view.job.need!r} at the moment")
     if view.release is not None and view.release > view.now:
         seconds = -((view.now - view.release) // SECOND)
         return Reason("due", f"released in {seconds} s")
+    if not view.serving:
+        return Reason("no-worker", f"no worker serves {view.job.need!r} at the moment")
     ahead = (view.position or 1) - 1
     return Reason("slots", f"all slots are busy, {ahead} ahead in line" if ahead else "all slots are busy")
 

@@ -254,18 +254,13 @@ class MemoryStore:
             position = 1 + sum(other.rank(now) < place.rank(now) for other in house.line)
             release, nonce = place.release, place.nonce
         serving = [w for w in house.floor.workers.values() if job.need in w.serves and not w.draining]
-        chain: list[int] = []
-        older: Job | None = job
-        while older:
-            if older.phase is Phase.RUNNING:
-                chain.append(older.version)
-            older = house.jobs.get(older.previous)
+        running = (v.version for v in house.versions(job.id) if v.phase is Phase.RUNNING)
         return View(
             job=job,
             position=position,
             release=release,
             nonce=nonce,
-            running_versions=tuple(chain),
+            running_versions=tuple(running),
             now=now,
             paused=house.paused,
             serving=len(serving),

@@ -21,7 +21,7 @@ def completed(value: Any) -> Outcome:
     try:
         result = msgspec.json.encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        return Outcome("result", f"its result cannot be written as JSON: {error}"[:MESSAGE_LIMIT])
+        return failed("result", f"its result cannot be written as JSON: {error}")
     if len(result) > RESULT_LIMIT:
         return Outcome("result", f"its result has {len(result)} bytes; at most {RESULT_LIMIT} are kept")
     return Outcome("", "", result)
@@ -30,9 +30,18 @@ def completed(value: Any) -> Outcome:
 def failed(code: str, message: str, value: Any = None) -> Outcome:
     """Tell that the work failed, and what is left of it."""
     result = b"" if value is None else msgspec.json.encode(value)
-    return Outcome(code, message[:MESSAGE_LIMIT], result)
+    return Outcome(code, _sayable(message), result)
+
+
+def _sayable(message: str) -> str:
+    """Cut a message, and write what is not Unicode in it as an escape: it must be possible to send it."""
+    return message.encode(errors="backslashreplace").decode()[:MESSAGE_LIMIT]
 
 
 def raised(error: BaseException) -> Outcome:
     """Tell that a handler raised."""
-    return failed("error", f"{type(error).__name__}: {error}")
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - an error that cannot say what it is
+        said = "(it cannot say why)"
+    return failed("error", f"{type(error).__name__}: {said}")

@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import structlog
@@ -30,7 +30,7 @@ class Runner:
 
     def __init__(self, handlers: Handlers, settings: Settings, stuck: Callable[[int], None]) -> None:
         self._functions = {f"handler:{name}": function for name, function in handlers.items()}
-        self._is_async = {need: inspect.iscoroutinefunction(f) for need, f in self._functions.items()}
+        self._is_async = {need: _is_async(function) for need, function in self._functions.items()}
         self._limit = settings.time_limit / SECOND
         self._kill_after = settings.kill_after / SECOND
         self._threads = Threads()
@@ -89,9 +89,12 @@ class Runner:
             self._abandon(call)
             raise TimeoutError
         try:
-            return completed(call.result())
+            value = call.result()
         except TimeoutError as error:
             return raised(error)
+        if inspect.isawaitable(value):
+            return await self._run_async(_awaited, {"value": value})
+        return completed(value)
 
     def _abandon(self, call: "asyncio.Future[Any]") -> None:
         """Let a thread that cannot be stopped run on, and count it until it returns."""
@@ -102,3 +105,14 @@ class Runner:
             self._stuck(-1)
 
         call.add_done_callback(returned)
+
+
+def _is_async(function: Function) -> bool:
+    """Tell whether calling this gives a coroutine; an object may be called as well as a function."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - its type is asked, not whether it is there
+    )
+
+
+async def _awaited(value: Awaitable[Any]) -> Any:
+    return await value

@@ -20,9 +20,10 @@ from typing import Any, TypeVar
 
 import structlog
 
+from maitred.core.floor import MOST_SLOTS
 from maitred.core.job import Finish, Lease, Moment, Shift, Start, Stop
 from maitred.core.settings import SECOND, Settings
-from maitred.errors import StoreError
+from maitred.errors import ConfigError, StoreError
 from maitred.service.handlers import Handlers
 from maitred.store.port import Store
 from maitred.worker.outcome import Outcome, raised
@@ -56,6 +57,8 @@ class Worker:
         settings: Settings | None = None,
         name: str = "",
     ) -> None:
+        if not 0 <= slots <= MOST_SLOTS:
+            raise ConfigError(f"A worker has from 0 to {MOST_SLOTS} slots; run more workers for more.")
         self.name = name or worker_name()
         self._store, self._handlers, self._slots = store, handlers, slots
         self._given = settings

@@ -41,8 +41,11 @@ def text(raw: bytes) -> str:
 
 
 def raw(text: str) -> bytes:
-    """Write text; what is not UTF-8 comes back as it was."""
-    return text.encode("utf-8", "surrogateescape")
+    """Write text; bytes that were not UTF-8 come back as they were, other surrogates as escapes."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace")
 
 
 def record_key(record: int) -> bytes:

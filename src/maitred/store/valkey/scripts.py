@@ -9,7 +9,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
-from maitred.core import house, line, seating
+from maitred.core import floor, house, line, seating
 from maitred.core.job import COMMAND
 from maitred.store.valkey.keys import NAMES
 
@@ -22,6 +22,7 @@ CONSTANTS: dict[str, int | str] = {
     "WORKERS_PER_STEP": seating.WORKERS_PER_STEP,
     "SWEPT_PER_TICK": house.SWEPT_PER_TICK,
     "LANES_KEPT": 32,
+    "MOST_SLOTS": floor.MOST_SLOTS,
     "DELAY_STEP": line.DELAY_STEP,
     "COMMAND": COMMAND,
 }

@@ -211,7 +211,7 @@ class ValkeyStore:
 
     async def status(self) -> Status:
         """Show the queue."""
-        now, paused, counts, jobs, waiting, free, _, settings, crews, workers = await self._call("status")
+        now, paused, counts, jobs, waiting, free, settings, crews, workers = await self._call("status")
         kept = _read_settings(settings)
         serves = json.loads(crews)
         return Status(

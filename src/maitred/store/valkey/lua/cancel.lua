@@ -12,7 +12,7 @@ verb.cancel = function(keys, args)
       live = live + 1
       if r.phase == 'W' then
         leave_line(q, r)
-      else
+      elseif r.phase == 'R' then
         log(q, r, stop(q, r, 'cancelled'), 'cancelled')
       end
       end_job(q, r, 'cancelled', args[4], '')

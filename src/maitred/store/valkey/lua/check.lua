@@ -89,8 +89,8 @@ local function after_scan(cursor)
   return cursor == '0' and '' or cursor
 end
 
--- Counting again blocks the store for about a microsecond per job.
-local MOST_RECOUNTED = 20000
+-- Counting again blocks the store for some microseconds per job.
+local MOST_RECOUNTED = 5000
 local PARTS = {}
 
 local function check_job(q, record, bytes)
@@ -99,7 +99,8 @@ local function check_job(q, record, bytes)
   if call('HEXISTS', q.prefix .. K.Jobs, 'b' .. record) == 0 then
     fault(q, 'body', named(r) .. ' has lost its configuration')
   end
-  if call('HEXISTS', q.prefix .. K.Ids, r.id) == 0 then
+  local newest = call('HGET', q.prefix .. K.Ids, r.id)
+  if not newest or number8(newest) < r.record then
     fault(q, 'ids', named(r) .. ' is not found by its id', function()
       call('HSET', q.prefix .. K.Ids, r.id, record)
     end)
@@ -123,7 +124,7 @@ PARTS.jobs = function(q, cursor, size)
   return after_scan(next_cursor), #flat / 4
 end
 
--- Looks at all keys of one kind, page by page. Of a key with more members than a page the caller gets a cursor
+-- Looks at all keys of one kind, page by page. Of a key that does not fit into the page the caller gets a cursor
 -- of its own, `@rank key`.
 local function each_pool(q, name, cursor, size, look)
   local rank, key = string.match(cursor, '^@(%d+) (.*)$')
@@ -133,12 +134,12 @@ local function each_pool(q, name, cursor, size, look)
     look(key, members)
     return #members == size and '@' .. (first + size) .. ' ' .. key or '', #members
   end
-  local got, seen = call('SCAN', cursor, 'MATCH', q.prefix .. name .. '*', 'COUNT', 1000), 0
+  local got, seen = call('SCAN', cursor, 'MATCH', q.prefix .. name .. '*', 'COUNT', size), 0
   for _, found in ipairs(got[2]) do
     local count = call('ZCARD', found)
-    seen = seen + count
-    if count <= size then
+    if seen + count <= size then
       look(found, call('ZRANGE', found, 0, -1))
+      seen = seen + count
     else
       q.long[#q.long + 1] = '@0 ' .. found
     end
@@ -306,6 +307,31 @@ local function check_worker(q, name)
   return free, running
 end
 
+-- The counts per state: one by one where the jobs are few enough to be counted again, else as sums.
+local function check_counts(q, running)
+  local said, ended, all = q.counts, (q.counts[3] or 0) + (q.counts[4] or 0), 0
+  for _, count in ipairs(said) do all = all + count end
+  local right = ended == call('ZCARD', q.prefix .. K.Ended) and all - ended - (said[2] or 0) == q.waiting + running
+  local counts
+  if call('HLEN', q.prefix .. K.Jobs) <= 2 * MOST_RECOUNTED then
+    q.counts = {}
+    local flat = call('HGETALL', q.prefix .. K.Jobs)
+    for i = 1, #flat, 2 do
+      if #flat[i] == 8 then counted(q, decode_job(flat[i], flat[i + 1]), 1) end
+    end
+    counts, q.counts, right = q.counts, said, true
+    for i = 1, 4 + #q.settings.stages do
+      counts[i] = counts[i] or 0
+      right = right and counts[i] == (said[i] or 0)
+    end
+  end
+  if not right then
+    fault(q, 'counts', 'the counts per state are not those of the jobs that are kept', counts and function()
+      q.counts = counts
+    end)
+  end
+end
+
 -- Workers, and what is counted for the whole queue: all in one step, since it is short.
 PARTS.totals = function(q)
   local free, running, standing = 0, 0, 0
@@ -322,6 +348,16 @@ PARTS.totals = function(q)
       end)
     end
   end
+  for crew in pairs(q.crews.list) do
+    for _, name in ipairs(call('ZRANGE', q.prefix .. K.Free .. crew, 0, -1)) do
+      local w = worker_at(q, name)
+      if not w or w.crew ~= crew then
+        fault(q, 'slots', 'worker ' .. name .. ' has free slots and is not there', function()
+          call('ZREM', q.prefix .. K.Free .. crew, name)
+        end)
+      end
+    end
+  end
   if q.free ~= free then
     fault(q, 'slots', q.free .. ' slots are said to be free, and ' .. free .. ' are', function() q.free = free end)
   end
@@ -331,20 +367,7 @@ PARTS.totals = function(q)
       q.waiting = standing
     end)
   end
-  local ended = (q.counts[3] or 0) + (q.counts[4] or 0)
-  local all = 0
-  for _, count in ipairs(q.counts) do all = all + count end
-  if ended ~= call('ZCARD', q.prefix .. K.Ended) or all - ended - (q.counts[2] or 0) ~= q.waiting + running then
-    local few = all <= MOST_RECOUNTED
-    fault(q, 'counts', 'the counts per state do not add up to the jobs that are kept', few and function()
-      q.counts = {}
-      local flat = call('HGETALL', q.prefix .. K.Jobs)
-      for i = 1, #flat, 2 do
-        if #flat[i] == 8 then counted(q, decode_job(flat[i], flat[i + 1]), 1) end
-      end
-      for i = 1, 4 + #q.settings.stages do q.counts[i] = q.counts[i] or 0 end
-    end)
-  end
+  check_counts(q, running)
   return '', #names
 end
 

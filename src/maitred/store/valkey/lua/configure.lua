@@ -7,9 +7,10 @@ verb.configure = function(keys, args)
   local key = keys[1]
   local prefix = string.sub(key, 1, #key - #K.Floor)
   if call('EXISTS', key) == 0 then
-    local values = { SCHEMA, 0, 0, 0, 0, 0, NEVER, NEVER, NEVER, NEVER }
-    for i = 1, 4 + tonumber(args[4]) do values[FIXED + i] = 0 end
-    call('SET', key, struct.pack(format_of(#values), unpack(values)))
+    local counts = {}
+    for i = 1, 4 + tonumber(args[4]) do counts[i] = 0 end
+    call('SET', key, struct.pack(FLOOR, SCHEMA, 0, 0, 0, 0, 0, NEVER, NEVER, NEVER, NEVER)
+      .. struct.pack(doubles(#counts), unpack(counts)))
     call('SET', prefix .. K.Settings, args[3])
   end
   local q, fault = open(keys, args)

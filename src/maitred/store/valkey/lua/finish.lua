@@ -11,16 +11,17 @@ verb.finish = function(keys, args)
   local records = {}
   for i, lease in ipairs(leases) do records[i] = lease.record end
   if #records > 0 then
-    load_jobs(q, records)
-    for _, lease in ipairs(leases) do
-      if lease.stopping == '' then
-        local r, at = q.jobs[lease.record], lease.at
-        log(q, r, lease, args[at + 2])
-        end_job(q, r, args[at + 2], args[at + 3], args[at + 4])
+    local kept, ended = hmget(q.prefix .. K.Jobs, records), {}
+    for i, lease in ipairs(leases) do
+      if lease.stopping == '' and kept[i] then
+        local at, count = lease.at, #ended
+        ended[count + 1] = lease.record
+        ended[count + 2] = end_run(q, lease.record, kept[i], lease, args[at + 2], args[at + 3], args[at + 4])
       else
         lost[#lost + 1] = lease.record
       end
     end
+    write_hash(q.prefix .. K.Jobs, ended)
     unhand(q, w, records)
   end
   return shift(q, w, lost)

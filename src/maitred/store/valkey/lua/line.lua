@@ -8,16 +8,7 @@ local function collect(group, low, high, want, found, due)
     lane.heads, lane.at = call('ZRANGEBYLEX', lane.key, low, high, 'LIMIT', 0, want), 1
   end
   while want > 0 do
-    local best, first, second
-    for _, lane in ipairs(group) do
-      local head = lane.heads[lane.at]
-      if head then
-        local order, arrival = struct.unpack('>I8I8', head)
-        if not best or order < first or (order == first and arrival < second) then
-          best, first, second = lane, order, arrival
-        end
-      end
-    end
+    local best = first_head(group)
     if not best then return want end
     found[#found + 1] = { lane = best, member = best.heads[best.at], due = due }
     best.at, want = best.at + 1, want - 1
@@ -37,19 +28,13 @@ end
 local CURSOR = '<dBdc16'
 
 local function due_places(q, all, from, want, found)
-  local i = 1
-  while i <= #all and want > 0 do
-    local group, j = { all[i] }, i + 1
-    while all[j] and all[j].group == all[i].group do
-      group[#group + 1] = all[j]
-      j = j + 1
-    end
-    if not from or all[i].group >= from.group then
-      local low = from and all[i].group == from.group and '(' .. from.order .. '\255' or '-'
-      local high = all[i].band >= SCHEDULED and '(' .. key8(q.now + 1) or '+'
+  for _, group in ipairs(groups(all)) do
+    local number = group[1].group
+    if want > 0 and (not from or number >= from.group) then
+      local low = from and number == from.group and '(' .. from.order .. '\255' or '-'
+      local high = group[1].band >= SCHEDULED and '(' .. key8(q.now + 1) or '+'
       want = collect(group, low, high, want, found, 1)
     end
-    i = j
   end
   return want
 end
@@ -66,12 +51,8 @@ verb.line = function(keys, args)
   local want = wanted
   if not from or from.due == 1 then want = due_places(q, all, from, want, found) end
   if want > 0 then
-    local pooled = {}
-    for _, lane in ipairs(all) do
-      if lane.band >= SCHEDULED then pooled[#pooled + 1] = lane end
-    end
     local low = from and from.due == 0 and '(' .. from.order .. '\255' or '[' .. key8(q.now + 1)
-    want = collect(pooled, low, '+', want, found, 0)
+    want = collect(pooled_of(all), low, '+', want, found, 0)
   end
   local records = {}
   for _, place in ipairs(found) do records[#records + 1] = record_at(q, place) end

@@ -13,7 +13,7 @@ end
 
 local function describe(q, r, o, body)
   r.need, r.priority, r.level, r.expires = o.need, o.priority, o.level, o.expires
-  r.flags = r.flags % 2 + (o.elastic == 1 and ELASTIC or 0)
+  mark(r, ELASTIC, o.elastic == 1)
   q.bodies[r.key] = body
   touch(q, r)
 end
@@ -34,6 +34,10 @@ local function stand_in_line(q, r, o)
 end
 
 local function update(q, r, o, body)
+  if r.phase == 'H' then
+    describe(q, r, o, body)
+    return { 'updated', r.record, r.version }
+  end
   if o.band < r.band then
     leave_line(q, r)
     describe(q, r, o, body)
@@ -66,7 +70,17 @@ local function full(q, o)
   end
 end
 
-local function create(q, o, body, old)
+-- The newest version that has not ended; an older one may run on where the newest has ended already.
+local function unended(q, r)
+  if r and r.phase ~= 'E' then return r end
+  if not r or not has(r, OLDER) then return nil end
+  repeat
+    r = r.previous > 0 and job_at(q, key8(r.previous)) or nil
+  until not r or r.phase ~= 'E'
+  return r
+end
+
+local function create(q, o, body, old, live)
   local record = next_seq(q)
   local key = key8(record)
   local r = { key = key, record = record, phase = 'W', stage = 0, band = o.band, priority = 0, level = 0, flags = 0,
@@ -76,7 +90,10 @@ local function create(q, o, body, old)
   local outcome = 'created'
   if old then
     r.version, r.previous = old.version + 1, old.record
-    if old.phase == 'R' then outcome, r.created = 'next-version', old.created end
+  end
+  if live then
+    outcome, r.created = 'next-version', live.created
+    mark(r, OLDER, true)
   end
   q.jobs[key] = r
   describe(q, r, o, body)
@@ -121,7 +138,8 @@ verb.put = function(keys, args)
   for i, o in ipairs(orders) do
     local body = args[2 * i + 2]
     local old = newest[o.id] and q.jobs[newest[o.id]]
-    if old and old.phase ~= 'E' and old.submitter ~= o.submitter then
+    local live = unended(q, old)
+    if live and live.submitter ~= o.submitter then
       answers[i] = 'other-submitter'
     elseif announced and o.need ~= COMMAND and not q.crews.by_need[o.need] then
       answers[i] = 'unknown-handler'
@@ -131,7 +149,7 @@ verb.put = function(keys, args)
       answers[i] = full(q, o)
       if not answers[i] then
         local r
-        r, answers[i] = create(q, o, body, old)
+        r, answers[i] = create(q, o, body, old, live)
         newest[o.id] = r.key
         if #orders > 1 or not start_at_once(q, r, o, body) then stand_in_line(q, r, o) end
       end

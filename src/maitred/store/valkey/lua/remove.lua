@@ -13,7 +13,7 @@ verb.remove = function(keys, args)
       leave_line(q, r)
     elseif r.phase == 'R' then
       stop(q, r, 'deleted')
-    else
+    elseif r.phase == 'E' then
       flush(q)
       call('ZREM', q.prefix .. K.Ended, r.key)
     end

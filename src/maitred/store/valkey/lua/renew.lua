@@ -21,7 +21,7 @@ local function missed_by(q, w, named)
   if #records > 0 then
     local bodies = load_whole(q, records)
     for i, lease in ipairs(missing) do
-      starts[i] = encode_start(q.jobs[lease.record], lease, bodies[i])
+      starts[i] = encode_start(q.jobs[lease.record], lease.token, lease.start, bodies[i])
     end
   end
   return starts

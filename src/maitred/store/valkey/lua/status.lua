@@ -1,7 +1,7 @@
 -- status: shows the queue: counts, slots, workers, settings, and why it is paused.
 -- args: now, dice
 -- answers: {now, paused, {counts: pending, held, failed, completed, each stage}, jobs, waiting, free,
---   who paused it, settings, crews, {name, slots, draining, crew, lease end, leases, …}}
+--   settings, crews, {name, slots, draining, crew, lease end, leases, …}}
 -- flags: no-writes
 verb.status = function(keys, args)
   local q, fault = open(keys, args)
@@ -10,13 +10,11 @@ verb.status = function(keys, args)
   for i = 1, #flat, 2 do
     local w = worker_at(q, flat[i])
     if w then
-      for _, fact in ipairs({ w.name, w.slots, w.draining and 1 or 0, w.crew, tonumber(flat[i + 1]),
-        call('HLEN', w.leases) }) do
+      for _, fact in ipairs({ w.name, w.slots, w.draining and 1 or 0, w.crew, tonumber(flat[i + 1]), w.busy }) do
         workers[#workers + 1] = fact
       end
     end
   end
   return page(q, q.counts, call('HLEN', q.prefix .. K.Ids), q.waiting, q.free,
-    call('GET', q.prefix .. K.Paused) or '', call('GET', q.prefix .. K.Settings),
-    call('GET', q.prefix .. K.Crews) or '{}', workers)
+    call('GET', q.prefix .. K.Settings), call('GET', q.prefix .. K.Crews) or '{}', workers)
 end

@@ -2,10 +2,12 @@
 -- then one entry per run. A change of shape here is a new SCHEMA.
 
 local FRONT, IMMEDIATE, SCHEDULED = 0, 1, 2
-local OWN, ELASTIC = 1, 2
+local OWN, ELASTIC, OLDER = 1, 2, 4
 local NEVER = math.huge
 local TOP = 9007199254740992
 local HEAD = '<c1BBBBBI4HHHi4dddddddHc0Hc0Hc0Hc0'
+-- Where the time of the end and the strings stand in a head, for the one change that does not take it apart.
+local ENDED_AT, STRINGS_AT = 61, 77
 local NO_END = struct.pack('<Bc0I4c0I4c0', 0, '', 0, '', 0, '')
 local LEASE = '<c16ddBBc0'
 local START = '<c1c8c16dI4HHc0Hc0'
@@ -46,9 +48,17 @@ local function encode_lease(l)
   return struct.pack(LEASE, l.token, l.start, l.number, l.confirmed, #l.stopping, l.stopping)
 end
 
-local function encode_start(r, lease, body)
-  return struct.pack(START, 'S', r.key, lease.token, lease.start, r.version, r.attempt, #r.id, r.id,
-    #r.need, r.need) .. body
+local function encode_start(r, token, start, body)
+  return struct.pack(START, 'S', r.key, token, start, r.version, r.attempt, #r.id, r.id, #r.need, r.need) .. body
+end
+
+-- Flags: a place of its own, elastic, and whether an older version may still run.
+local function has(r, flag)
+  return math.floor(r.flags / flag) % 2 == 1
+end
+
+local function mark(r, flag, on)
+  if has(r, flag) ~= on then r.flags = r.flags + (on and flag or -flag) end
 end
 
 local function is_own(r)
@@ -56,7 +66,7 @@ local function is_own(r)
 end
 
 local function set_own(r, own)
-  r.flags = r.flags - r.flags % 2 + (own and OWN or 0)
+  mark(r, OWN, own)
 end
 
 local lane_prefix = {}

@@ -56,19 +56,8 @@ local function walk(q, group, room, left, due_only, starts)
     lane.at = 1
   end
   while left > 0 do
-    local best, first, second
-    for _, lane in ipairs(group) do
-      local head = not lane.aside and lane.heads[lane.at]
-      if head then
-        local order, arrival = struct.unpack('>I8I8', head)
-        if due_only and lane.band >= SCHEDULED and order > q.now then
-          lane.heads = {}
-        elseif not best or order < first or (order == first and arrival < second) then
-          best, first, second = lane, order, arrival
-        end
-      end
-    end
-    if not best then return left end
+    local best, first, second = first_head(group)
+    if not best or (due_only and best.band >= SCHEDULED and first > q.now) then return left end
     local worker = pick(q, room, best.need)
     if worker then
       starts[#starts + 1] = { lane = best, member = best.heads[best.at], worker = worker,
@@ -128,11 +117,11 @@ local function start_job(q, r, worker, body)
   r.stage = math.max(r.stage, 1)
   counted(q, r, 1)
   touch(q, r)
-  local lease = { token = q.dice, start = q.now, number = next_seq(q), confirmed = 0, stopping = '' }
   local list = worker.starts
-  list[#list + 1] = r.key
-  list[#list + 1] = encode_lease(lease)
-  return encode_start(r, lease, body)
+  local count = #list
+  list[count + 1] = r.key
+  list[count + 2] = struct.pack(LEASE, q.dice, q.now, next_seq(q), 0, 0, '')
+  return encode_start(r, q.dice, q.now, body)
 end
 
 local function write_leases(q, worker)
@@ -184,26 +173,12 @@ end
 -- Answers what the caller starts; the rest goes into the inboxes of other workers.
 local function cycle(q, caller, mine)
   mine = mine or {}
-  q.more = false
   if q.paused or q.free <= 0 or q.waiting == 0 then return mine end
   local all, room, starts, left = lanes(q), room_for(q, caller), {}, math.min(STARTS_PER_CYCLE, q.free)
-  local i = 1
-  while i <= #all and left > 0 do
-    local group, j = { all[i] }, i + 1
-    while all[j] and all[j].group == all[i].group do
-      group[#group + 1] = all[j]
-      j = j + 1
-    end
-    left = walk(q, group, room, left, true, starts)
-    i = j
+  for _, group in ipairs(groups(all)) do
+    if left > 0 then left = walk(q, group, room, left, true, starts) end
   end
-  if q.settings.eager and left > 0 then
-    local pooled = {}
-    for _, lane in ipairs(all) do
-      if lane.band >= SCHEDULED then pooled[#pooled + 1] = lane end
-    end
-    walk(q, pooled, room, left, false, starts)
-  end
+  if q.settings.eager and left > 0 then walk(q, pooled_of(all), room, left, false, starts) end
   if #starts == 0 then return mine end
   local again = start_all(q, starts, mine, all)
   for crew in pairs(q.crews.list) do

@@ -1,8 +1,29 @@
 -- How a run and a job end, and how a job comes back to the line.
 
+local function run_entry(q, stage, version, attempt, worker, start, code)
+  return struct.pack('<BI4HddHc0Bc0', stage, version, attempt, start, q.now, #worker, worker, #code, code)
+end
+
 local function log(q, r, lease, code)
-  r.tail = r.tail .. struct.pack('<BI4HddHc0Bc0', r.stage, r.version, r.attempt, lease.start, q.now,
-    #r.worker, r.worker, #code, code)
+  r.tail = r.tail .. run_entry(q, r.stage, r.version, r.attempt, r.worker, lease.start, code)
+end
+
+local function end_entry(code, message, result)
+  return struct.pack('<Bc0I4c0I4c0', #code, code, #message, message, #result, result)
+end
+
+-- The record of a running job as it is when its run ends it for good. This is what is done most often, so the
+-- record is not taken apart for it. Counts it, and lists it as ended.
+local function end_run(q, record, bytes, lease, code, message, result)
+  local stage, version, attempt = struct.unpack('<xBxxxxI4H', bytes)
+  local _, _, _, worker, at = struct.unpack('<Hc0Hc0Hc0Hc0', bytes, STRINGS_AT)
+  local before, after = 4 + stage, code == '' and 4 or 3
+  q.counts[before] = q.counts[before] - 1
+  q.counts[after] = q.counts[after] + 1
+  add(q, q.prefix .. K.Ended, q.now_text, record)
+  return 'E' .. string.sub(bytes, 2, ENDED_AT - 1) .. struct.pack('<d', q.now)
+    .. string.sub(bytes, ENDED_AT + 8, at - 1) .. end_entry(code, message, result)
+    .. string.sub(bytes, at + #NO_END) .. run_entry(q, stage, version, attempt, worker, lease.start, code)
 end
 
 -- Ends the job for good. Its record must not stand in line any more.
@@ -10,8 +31,7 @@ local function end_job(q, r, code, message, result)
   counted(q, r, -1)
   r.phase, r.ended = 'E', q.now
   set_own(r, false)
-  r.tail = struct.pack('<Bc0I4c0I4c0', #code, code, #message, message, #result, result)
-    .. string.sub(r.tail, #NO_END + 1)
+  r.tail = end_entry(code, message, result) .. string.sub(r.tail, #NO_END + 1)
   counted(q, r, 1)
   add(q, q.prefix .. K.Ended, q.now_text, r.key)
   touch(q, r)
@@ -138,6 +158,6 @@ local function sweep(q, limit)
       forget(q, r)
     end
   end
-  call('ZREM', key, unpack(old))
+  take_out('ZREM', key, old)
   return #old
 end

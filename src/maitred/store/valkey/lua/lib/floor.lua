@@ -58,7 +58,7 @@ end
 
 -- Gives slots back, once; a draining worker that holds nothing more is gone.
 local function unhand(q, w, records)
-  if #records > 0 then w.busy = w.busy - call('HDEL', w.leases, unpack(records)) end
+  if #records > 0 then w.busy = w.busy - take_out('HDEL', w.leases, records) end
   if w.draining and w.busy == 0 then
     forget_worker(q, w)
   else
@@ -72,7 +72,7 @@ local function held(w, args, first, step)
   local records, found, lost = {}, {}, {}
   for i = first, #args, step do records[#records + 1] = args[i] end
   if #records == 0 then return found, lost end
-  local got = w and call('HMGET', w.leases, unpack(records)) or {}
+  local got = w and hmget(w.leases, records) or {}
   local seen = {}
   for i, record in ipairs(records) do
     local lease = got[i] and not seen[record] and decode_lease(got[i])

@@ -14,11 +14,11 @@ end
 
 -- The keys of a lane; the submitter's name completes those of its stack and its nonces.
 local function keys_of(q, lane)
-  local keys = q.of_lane[lane]
+  local keys = q.keys_of_lane[lane]
   if not keys then
     keys = { places = q.prefix .. K.Reservations .. lane, stack = q.prefix .. K.SubmitterInfo .. lane .. '/',
       nonces = q.prefix .. K.Nonces .. lane .. '/' }
-    q.of_lane[lane] = keys
+    q.keys_of_lane[lane] = keys
   end
   return keys
 end
@@ -116,6 +116,43 @@ local function lanes(q)
   for i, lane in ipairs(q.lanes.list) do
     list[i] = { name = lane.name, key = keys_of(q, lane.name).places, band = lane.band, group = lane.group,
       need = lane.need, taken = 0, at = 1, aside = false, heads = false }
+  end
+  return list
+end
+
+-- The same lanes by band and priority: those of one group are merged by their heads.
+local function groups(all)
+  local list = {}
+  for _, lane in ipairs(all) do
+    local last = list[#list]
+    if last and last[1].group == lane.group then
+      last[#last + 1] = lane
+    else
+      list[#list + 1] = { lane }
+    end
+  end
+  return list
+end
+
+-- Which of these lanes has the first head, and the two numbers of its order; nil if none has one left.
+local function first_head(group)
+  local best, first, second
+  for _, lane in ipairs(group) do
+    local head = not lane.aside and lane.heads[lane.at]
+    if head then
+      local order, arrival = struct.unpack('>I8I8', head)
+      if not best or order < first or (order == first and arrival < second) then
+        best, first, second = lane, order, arrival
+      end
+    end
+  end
+  return best, first, second
+end
+
+local function pooled_of(all)
+  local list = {}
+  for _, lane in ipairs(all) do
+    if lane.band >= SCHEDULED then list[#list + 1] = lane end
   end
   return list
 end

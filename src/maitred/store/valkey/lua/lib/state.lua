@@ -2,14 +2,14 @@
 -- places that change are gathered and written together by `flush` and `close`.
 
 local call = redis.call
-local FIXED = 10
-local floor_format, memo = {}, {}
+local FLOOR, FLOOR_SIZE = '<dddddddddd', 80
+local formats, memo = {}, {}
 
-local function format_of(count)
-  local format = floor_format[count]
+local function doubles(count)
+  local format = formats[count]
   if not format then
     format = '<' .. string.rep('d', count)
-    floor_format[count] = format
+    formats[count] = format
   end
   return format
 end
@@ -38,6 +38,11 @@ local function read_crews(text)
   return crews
 end
 
+-- The keys of each lane of one queue, as they are asked for.
+local function keys_cache()
+  return {}
+end
+
 -- The lanes that may have a place, in order of band and priority, and by name.
 local function read_lanes(text)
   local lanes = { list = {}, by_name = {} }
@@ -63,22 +68,19 @@ local function open(keys, args)
   local prefix = string.sub(key, 1, #key - #K.Floor)
   local got = call('MGET', key, prefix .. K.Settings, prefix .. K.Crews, prefix .. K.Lanes)
   if not got[1] then return nil, redis.error_reply('NOQUEUE there is no such queue') end
-  local q = { prefix = prefix, jobs = {}, dirty = {}, bodies = {}, adds = {}, sent = {}, ids = {}, of_lane = {} }
-  local values = { struct.unpack(format_of(#got[1] / 8), got[1]) }
-  if values[1] ~= SCHEMA then
-    return nil, redis.error_reply('SCHEMA the store has schema ' .. values[1] .. ', this is ' .. SCHEMA)
+  local schema, seq, last, waiting, paused, free, due_at, expiry_at, lease_at, alarm = struct.unpack(FLOOR, got[1])
+  if schema ~= SCHEMA then
+    return nil, redis.error_reply('SCHEMA the store has schema ' .. schema .. ', this is ' .. SCHEMA)
   end
-  q.seq, q.waiting, q.paused, q.free = values[2], values[4], values[5] == 1, values[6]
-  q.due_at, q.expiry_at, q.lease_at, q.alarm = values[7], values[8], values[9], values[10]
-  q.now = math.max(clock(args[1]), values[3])
-  q.now_text = string.format('%d', q.now)
-  q.dice = args[2]
-  q.counts = {}
-  for i = FIXED + 1, #values - 1 do q.counts[i - FIXED] = values[i] end
-  q.settings = remember(got[2], cjson.decode)
-  q.crews = remember(got[3] or '{}', read_crews)
-  q.lanes = remember(got[4] or '[]', read_lanes)
-  return q
+  local counts = { struct.unpack(doubles((#got[1] - FLOOR_SIZE) / 8), got[1], FLOOR_SIZE + 1) }
+  counts[#counts] = nil
+  local now = math.max(clock(args[1]), last)
+  return { prefix = prefix, now = now, now_text = string.format('%d', now), dice = args[2],
+    seq = seq, waiting = waiting, paused = paused == 1, free = free, due_at = due_at, expiry_at = expiry_at,
+    lease_at = lease_at, alarm = alarm, counts = counts, more = false,
+    settings = remember(got[2], cjson.decode), crews = remember(got[3] or '{}', read_crews),
+    lanes = remember(got[4] or '[]', read_lanes), keys_of_lane = remember(prefix, keys_cache),
+    jobs = {}, dirty = {}, bodies = {}, adds = {}, sent = {}, ids = {} }
 end
 
 local function next_seq(q)
@@ -98,13 +100,34 @@ local function counted(q, r, by)
   q.counts[i] = (q.counts[i] or 0) + by
 end
 
+-- Lua cannot pass more than some thousand values at once: long lists go in pieces.
+local PIECE = 1000
+
+local function hmget(key, fields)
+  if #fields <= PIECE then return call('HMGET', key, unpack(fields)) end
+  local got = {}
+  for first = 1, #fields, PIECE do
+    local last = math.min(first + PIECE - 1, #fields)
+    for i, value in ipairs(call('HMGET', key, unpack(fields, first, last))) do got[first + i - 1] = value end
+  end
+  return got
+end
+
+local function take_out(command, key, members)
+  local count = 0
+  for first = 1, #members, PIECE do
+    count = count + call(command, key, unpack(members, first, math.min(first + PIECE - 1, #members)))
+  end
+  return count
+end
+
 local function load_jobs(q, records)
   local missing = {}
   for _, record in ipairs(records) do
     if q.jobs[record] == nil then missing[#missing + 1] = record end
   end
   if #missing == 0 then return end
-  local got = call('HMGET', q.prefix .. K.Jobs, unpack(missing))
+  local got = hmget(q.prefix .. K.Jobs, missing)
   for i, record in ipairs(missing) do
     q.jobs[record] = got[i] and decode_job(record, got[i])
   end
@@ -117,7 +140,7 @@ local function load_whole(q, records)
     fields[2 * i - 1] = record
     fields[2 * i] = 'b' .. record
   end
-  local got, bodies = call('HMGET', q.prefix .. K.Jobs, unpack(fields)), {}
+  local got, bodies = hmget(q.prefix .. K.Jobs, fields), {}
   for i, record in ipairs(records) do
     local bytes = got[2 * i - 1]
     if q.jobs[record] == nil then q.jobs[record] = bytes and decode_job(record, bytes) end
@@ -163,11 +186,16 @@ local function add(q, key, score, member)
 end
 
 local function flush(q)
-  for key, list in pairs(q.adds) do
-    for first = 1, #list, 4000 do
-      call('ZADD', key, unpack(list, first, math.min(first + 3999, #list)))
+  local adds = q.adds
+  if next(adds) == nil then return end
+  q.adds = {}
+  for key, list in pairs(adds) do
+    local count = #list
+    if count == 2 then
+      call('ZADD', key, list[1], list[2])
+    else
+      for first = 1, count, 4000 do call('ZADD', key, unpack(list, first, math.min(first + 3999, count))) end
     end
-    q.adds[key] = nil
   end
 end
 
@@ -198,10 +226,9 @@ local function close(q)
   for worker, messages in pairs(q.sent) do
     call('RPUSH', q.prefix .. K.Inbox .. worker, unpack(messages))
   end
-  local values = { SCHEMA, q.seq, q.now, q.waiting, q.paused and 1 or 0, q.free, q.due_at, q.expiry_at,
-    q.lease_at, q.alarm }
-  for i = 1, math.max(#q.counts, 4 + #q.settings.stages) do values[FIXED + i] = q.counts[i] or 0 end
-  call('SET', q.prefix .. K.Floor, struct.pack(format_of(#values), unpack(values)))
+  for i = #q.counts + 1, 4 + #q.settings.stages do q.counts[i] = 0 end
+  call('SET', q.prefix .. K.Floor, struct.pack(FLOOR, SCHEMA, q.seq, q.now, q.waiting, q.paused and 1 or 0, q.free,
+    q.due_at, q.expiry_at, q.lease_at, q.alarm) .. struct.pack(doubles(#q.counts), unpack(q.counts)))
 end
 
 local function send(q, worker, message)

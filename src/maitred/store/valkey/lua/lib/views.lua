@@ -19,9 +19,8 @@ end
 
 local function running_versions(q, r)
   local list = {}
-  while r do
-    if r.phase == 'R' then list[#list + 1] = r.version end
-    r = r.previous > 0 and job_at(q, key8(r.previous)) or nil
+  for _, version in ipairs(versions(q, r.id)) do
+    if version.phase == 'R' then list[#list + 1] = version.version end
   end
   return list
 end
