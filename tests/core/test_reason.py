@@ -13,12 +13,12 @@ FIRST = View(
 
 
 def test_the_first_thing_that_keeps_a_job_is_told() -> None:
-    later = replace(FIRST, release=SECOND * 5 // 2)
-    alone = replace(later, serving=0)
-    paused = replace(alone, paused=Pause("ann", "new disks", 0))
+    alone = replace(FIRST, serving=0)
+    later = replace(alone, release=SECOND * 5 // 2)
+    paused = replace(later, paused=Pause("ann", "new disks", 0))
     assert waiting_for(paused) == Reason("paused", "the queue is paused by ann: new disks")
-    assert waiting_for(alone) == Reason("no-worker", "no worker serves 'handler:grade' at the moment")
     assert waiting_for(later) == Reason("due", "released in 2 s")
+    assert waiting_for(alone) == Reason("no-worker", "no worker serves 'handler:grade' at the moment")
     assert waiting_for(FIRST) == Reason("slots", "all slots are busy")
     assert waiting_for(replace(FIRST, position=3)) == Reason("slots", "all slots are busy, 2 ahead in line")
 
