@@ -1,5 +1,6 @@
 """What a server may do to us, and how that is told: other schemas, lost scripts, no memory, eviction."""
 
+import asyncio
 import re
 import struct
 from collections.abc import AsyncIterator
@@ -99,6 +100,32 @@ async def test_a_server_that_is_gone_is_unavailable(own_server: Embedded, own_st
     own_server.stop()
     with pytest.raises(StoreUnavailable):
         await store.tick()
+    own_server.start()
+
+
+async def test_submits_made_together_travel_together(own_stores: Stores, client: "Redis") -> None:
+    await own_stores.queue("q").configure(Settings())
+    await client.config_resetstat()
+    puts = await asyncio.gather(
+        *(own_stores.queue("q").put([Order(f"j{n}", U1, NEED, b"")]) for n in range(300))
+    )
+    assert [type(put) for [put] in puts] == [Put] * 300
+    calls = (await client.info("commandstats"))["cmdstat_fcall"]["calls"]
+    assert calls <= 5
+    line = await own_stores.queue("q").line(None, 500)
+    assert [view.job.id for view in line.views] == [f"j{n}" for n in reversed(range(300))]
+
+
+async def test_submits_that_travelled_together_all_hear_that_the_store_is_gone(
+    own_server: Embedded, own_stores: Stores
+) -> None:
+    store = own_stores.queue("q")
+    await store.configure(Settings())
+    own_server.stop()
+    answers = await asyncio.gather(
+        *(store.put([Order(f"j{n}", U1, NEED, b"")]) for n in range(20)), return_exceptions=True
+    )
+    assert {type(answer) for answer in answers} == {StoreUnavailable}
     own_server.start()
 
 

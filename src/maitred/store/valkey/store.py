@@ -9,6 +9,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, cast
+from weakref import WeakValueDictionary
 
 from maitred.core.invariants import Violation
 from maitred.core.job import (
@@ -308,10 +309,15 @@ class ValkeyStores:
         """Read the address; ConfigError if it is not one. The connection is made at the first call."""
         self._calls = Calls(Address.read(url))
         self._clock, self._dice = clock, dice
+        self._queues: WeakValueDictionary[str, ValkeyStore] = WeakValueDictionary()
 
     def queue(self, name: str) -> ValkeyStore:
-        """Give the store of one queue."""
-        return ValkeyStore(self._calls, name, clock=self._clock, dice=self._dice)
+        """Give the store of one queue, the same to all: what they submit together then travels together."""
+        store = self._queues.get(name)
+        if store is None:
+            store = ValkeyStore(self._calls, name, clock=self._clock, dice=self._dice)
+            self._queues[name] = store
+        return store
 
     async def names(self) -> list[str]:
         """Name the queues that were configured."""
