@@ -159,10 +159,10 @@ class House(Seating):
             raise OtherNonce
         return job
 
-    def pause(self, pause: Pause, now: int, dice: bytes) -> None:
+    def pause(self, by: str, reason: str, now: int, dice: bytes) -> None:
         """Start nothing more; the queue goes on to accept."""
         with self._verb(now, dice):
-            self.paused = pause
+            self.paused = Pause(by, reason, self.now)
 
     def resume(self, now: int, dice: bytes) -> None:
         """Start again."""

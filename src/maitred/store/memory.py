@@ -17,7 +17,6 @@ from maitred.core.job import (
     Message,
     Moment,
     Order,
-    Pause,
     Phase,
     Put,
     Refusal,
@@ -101,8 +100,7 @@ class MemoryStore:
 
     async def pause(self, by: str, reason: str) -> None:
         """Start nothing more."""
-        now = self._clock()
-        self._house.pause(Pause(by, reason, now), now, self._dice())
+        self._house.pause(by, reason, self._clock(), self._dice())
 
     async def resume(self) -> None:
         """Start again."""
@@ -153,10 +151,6 @@ class MemoryStore:
     async def sweep(self, limit: int) -> int:
         """Forget old jobs."""
         return self._house.sweep(self._clock(), limit, self._dice())
-
-    async def now(self) -> int:
-        """Give the store's time."""
-        return max(self._house.now, self._clock())
 
     async def read(self, ids: Sequence[str], version: int | None = None) -> list[View | None]:
         """Show jobs by id."""

@@ -16,7 +16,6 @@ from maitred.core.job import (
     Moment,
     Order,
     Pause,
-    Place,
     Put,
     Refusal,
     Shift,
@@ -145,9 +144,6 @@ class Store(Protocol):
     async def sweep(self, limit: int) -> int:
         """Forget at most `limit` jobs that ended longer ago than the retention."""
 
-    async def now(self) -> int:
-        """Give the store's time."""
-
     async def read(self, ids: Sequence[str], version: int | None = None) -> list[View | None]:
         """Show jobs by id."""
 
@@ -194,7 +190,6 @@ __all__ = [
     "Dice",
     "EndedPage",
     "LinePage",
-    "Place",
     "Progress",
     "Status",
     "Store",

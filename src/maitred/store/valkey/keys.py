@@ -11,7 +11,7 @@ NAMES = {
     "Floor": "Floor",  # string: packed counters; it exists exactly if the queue does
     "Settings": "Settings",  # string: JSON
     "Crews": "Crews",  # string: JSON, number of a crew -> the needs that its workers serve
-    "Paused": "Paused",  # string: JSON, who paused the queue and why
+    "Paused": "Paused",  # string: when the queue was paused, and JSON, who did it and why
     "Jobs": "Jobs",  # hash: record -> what changes about a job; b + record -> its configuration, opaque
     "Ids": "Ids",  # hash: job id -> record of its newest version
     "Lanes": "Lanes",  # string: JSON, the names of all lanes that may have a place, in order

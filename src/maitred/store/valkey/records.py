@@ -132,17 +132,18 @@ def _runs(reader: _Reader) -> list[Run]:
     return runs
 
 
-def encode_pause(pause: Pause) -> str:
-    """Write who paused a queue, as it is kept."""
-    return json.dumps(pause._asdict())
+def encode_pause(by: str, reason: str) -> str:
+    """Write who pauses a queue and why; the script adds when."""
+    return json.dumps({"by": by, "reason": reason})
 
 
 def decode_pause(data: bytes) -> Pause | None:
-    """Read who paused a queue: nothing while it is open, an empty object if that was lost."""
+    """Read who paused a queue, why and when: nothing while it is open, nobody if that was lost."""
     if not data:
         return None
-    kept = json.loads(data)
-    return Pause(kept.get("by", ""), kept.get("reason", ""), kept.get("at", 0))
+    at, _, written = data.partition(b" ")
+    kept = json.loads(written)
+    return Pause(kept.get("by", ""), kept.get("reason", ""), int(at))
 
 
 def decode_view(entry: list[Any], now: int, paused: Pause | None) -> View:

@@ -19,7 +19,6 @@ from maitred.core.job import (
     Moment,
     Order,
     Outcome,
-    Pause,
     Put,
     Refusal,
     Shift,
@@ -127,7 +126,7 @@ class ValkeyStore:
 
     async def pause(self, by: str, reason: str) -> None:
         """Start nothing more."""
-        await self._call("pause", encode_pause(Pause(by, reason, await self.now())))
+        await self._call("pause", encode_pause(by, reason))
 
     async def resume(self) -> None:
         """Start again."""
@@ -173,13 +172,6 @@ class ValkeyStore:
     async def sweep(self, limit: int) -> int:
         """Forget old jobs."""
         return int((await self._call("sweep", limit))[1])
-
-    async def now(self) -> int:
-        """Give the store's time."""
-        if self._clock:
-            return self._clock()
-        seconds, micros = await self._calls.command("TIME")
-        return int(seconds) * 1_000_000 + int(micros)
 
     async def read(self, ids: Sequence[str], version: int | None = None) -> list[View | None]:
         """Show jobs by id."""

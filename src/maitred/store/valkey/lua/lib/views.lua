@@ -54,7 +54,7 @@ local function views(q, records, first_position)
   return list
 end
 
--- Begins every reader's answer: the time, and who paused the queue ('' if nobody, {} if that was lost).
+-- Begins every reader's answer: the time, and who paused the queue and when ('' if nobody, nothing if that was lost).
 local function page(q, ...)
-  return { q.now, q.paused and (call('GET', q.prefix .. K.Paused) or '{}') or '', ... }
+  return { q.now, q.paused and (call('GET', q.prefix .. K.Paused) or '0 {}') or '', ... }
 end
