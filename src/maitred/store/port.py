@@ -10,6 +10,7 @@ from typing import Protocol
 
 from maitred.core.invariants import Violation
 from maitred.core.job import (
+    Admission,
     Finish,
     Lease,
     Message,
@@ -72,7 +73,8 @@ class WorkerView:
 class Status:
     """A queue as operators see it; `counts` is by state, `paused` tells who paused it and why.
 
-    `counts` counts every version that is kept, `jobs` each job once.
+    `counts` counts every version that is kept, `jobs` each job once. `limits` and `used` are the units of
+    each level, and how many of them running jobs hold.
     """
 
     settings: Settings
@@ -83,6 +85,8 @@ class Status:
     free: int
     paused: Pause | None
     workers: list[WorkerView]
+    limits: tuple[int, ...] = ()
+    used: tuple[int, ...] = ()
 
 
 class Store(Protocol):
@@ -110,6 +114,12 @@ class Store(Protocol):
 
     async def cancel(self, id: str, message: str) -> None:
         """End all versions that have not ended."""
+
+    async def shorten(self, id: str, duration: int) -> None:
+        """Lower the duration of a waiting or running job; AlreadyEnded, or LongerDuration."""
+
+    async def admit(self, order: Order) -> Admission:
+        """Start an interactive job at once on a free slot, or deny it and keep nothing of it."""
 
     async def pause(self, by: str, reason: str) -> None:
         """Start nothing more."""
