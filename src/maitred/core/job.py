@@ -183,11 +183,14 @@ Refusal = Literal[
 ]
 
 
+Denial = Literal["", "known", "paused", "per-submitter", "no-worker", "slots"]
+
+
 class Admission(NamedTuple):
     """Whether an interactive job was let in: its record, or the code of why not."""
 
     record: int
-    denied: Literal["", "paused", "slots", "no-worker", "per-submitter", "known"] = ""
+    denied: Denial = ""
 
 
 class Lease(NamedTuple):
@@ -207,7 +210,7 @@ class Start(NamedTuple):
     need: str
     body: bytes
     start: int
-    duration: int = 0
+    duration: int
 
 
 class Stop(NamedTuple):

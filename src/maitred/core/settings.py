@@ -39,3 +39,8 @@ class Settings:
     def levels(self) -> tuple[DurationClass, ...]:
         """The duration classes; a queue that names none has one, with the queue's time limit."""
         return self.classes or (DurationClass("default", self.time_limit),)
+
+    @property
+    def floor_plan(self) -> object:
+        """What may not change while a job waits or runs: names and caps of the classes, and the policy."""
+        return [(each.name, each.cap) for each in self.classes], self.elastic

@@ -8,9 +8,11 @@ import os
 import time
 from collections.abc import Sequence
 
+from maitred.core.floor import SETTLED
 from maitred.core.house import House
 from maitred.core.invariants import Violation, violations
 from maitred.core.job import (
+    Admission,
     Finish,
     Job,
     Lease,
@@ -98,6 +100,17 @@ class MemoryStore:
         self._house.cancel(id, message, self._clock(), self._dice())
         self._ring()
 
+    async def shorten(self, id: str, duration: int) -> None:
+        """Lower a job's duration."""
+        self._house.shorten(id, duration, self._clock(), self._dice())
+        self._ring()
+
+    async def admit(self, order: Order) -> Admission:
+        """Start an interactive job at once, or deny it."""
+        admission = self._house.admit(order, self._clock(), self._dice())
+        self._ring()
+        return admission
+
     async def pause(self, by: str, reason: str) -> None:
         """Start nothing more."""
         self._house.pause(by, reason, self._clock(), self._dice())
@@ -162,7 +175,7 @@ class MemoryStore:
         return [
             self._view(self._house.jobs[hold.record])
             for hold in sorted(holds, key=lambda hold: hold.number)
-            if not hold.stopping
+            if hold.stopping not in SETTLED
         ]
 
     async def line(self, cursor: bytes | None, limit: int) -> LinePage:
@@ -213,12 +226,14 @@ class MemoryStore:
             free=sum(worker.free for worker in house.floor.workers.values()),
             paused=house.paused,
             workers=sorted(workers, key=lambda worker: (worker.lease_end, worker.name)),
+            limits=tuple(house.floor.limits),
+            used=tuple(house.floor.used),
         )
 
     async def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[Violation]:
         """Look for broken invariants; the reference has nothing to repair."""
         del repair
-        found = violations(take_snapshot(self._house), self._house.settings.stages)
+        found = violations(take_snapshot(self._house), self._house.settings)
         if progress:
             progress("jobs", len(self._house.jobs))
         return found
@@ -249,6 +264,7 @@ class MemoryStore:
             release, nonce = place.release, place.nonce
         serving = [w for w in house.floor.workers.values() if job.need in w.serves and not w.draining]
         running = (v.version for v in house.versions(job.id) if v.phase is Phase.RUNNING)
+        hold = house.floor.workers[job.worker].holds[job.record] if job.phase is Phase.RUNNING else None
         return View(
             job=job,
             position=position,
@@ -259,14 +275,12 @@ class MemoryStore:
             paused=house.paused,
             serving=len(serving),
             free=max((w.free for w in serving), default=0),
-            started=self._started(job),
+            limits=tuple(house.floor.limits),
+            used=tuple(house.floor.used),
+            started=hold.start if hold else None,
+            granted=hold.duration if hold else None,
+            holding=hold.level if hold else None,
         )
-
-    def _started(self, job: Job) -> int | None:
-        worker = self._house.floor.workers.get(job.worker)
-        if job.phase is not Phase.RUNNING or worker is None:
-            return None
-        return worker.holds[job.record].start
 
     def _rung(self, shift: Shift) -> Shift:
         self._ring()
