@@ -67,7 +67,7 @@ end
 local function check_running_job(q, r, record)
   local lease = call('HGET', q.prefix .. K.Leases .. r.worker, record)
   local known = call('HEXISTS', q.prefix .. K.WorkerInfo, r.worker) == 1
-  if not lease or not known or decode_lease(lease).stopping ~= '' then
+  if not lease or not known or SETTLED[decode_lease(lease).stopping] then
     fault(q, 'state', named(r) .. ' is said to run and has no lease', function()
       r.phase, r.band, r.worker = 'W', FRONT, ''
       r.release, r.arrival = q.now, next_seq(q)
@@ -290,11 +290,11 @@ local function check_worker(q, name)
   local running = 0
   for _, lease in ipairs(all_leases(w)) do
     local r = job_at(q, lease.record)
-    if lease.stopping == '' and (not r or r.phase ~= 'R' or r.worker ~= name) then
+    if not SETTLED[lease.stopping] and (not r or r.phase ~= 'R' or r.worker ~= name) then
       fault(q, 'lease', 'worker ' .. name .. ' holds record ' .. whole(number8(lease.record)) .. ', which does not run there', function()
-        unhand(q, w, { lease.record })
+        unhand(q, w, { lease })
       end)
-    elseif lease.stopping == '' then
+    elseif not SETTLED[lease.stopping] then
       running = running + 1
     end
   end

@@ -115,7 +115,7 @@ local function lanes(q)
   local list = {}
   for i, lane in ipairs(q.lanes.list) do
     list[i] = { name = lane.name, key = keys_of(q, lane.name).places, band = lane.band, group = lane.group,
-      need = lane.need, taken = 0, at = 1, aside = false, heads = false }
+      level = lane.level, need = lane.need, bare = lane.bare, taken = 0, at = 1, aside = false, heads = false }
   end
   return list
 end
