@@ -25,9 +25,9 @@ NAMES = {
     "Workers": "Workers",  # sorted set: workers by the end of their lease
     "WorkerInfo": "WorkerInfo",  # hash: worker -> slots, draining, crew
     "Free": "Free.",  # + crew: sorted set of its workers by free slots
-    "Leases": "Leases.",  # + worker: hash, record -> token, start, class, duration, whether confirmed or stopping
+    "Leases": "Leases.",  # + worker: hash, record -> token, start, class, duration, what it was told
     "Yielding": "Yielding.",  # + crew/class (0: interactive): sorted set of runs that can give way, by start
-    "Credit": "Credit.",  # + crew: sorted set of runs that are being stopped, by the class whose units they hold
+    "Credit": "Credit.",  # + crew: sorted set of runs that are being stopped, by the class they hold
     "Stopping": "Stopping",  # hash: record of a run that is being stopped -> job id; i + job id -> how many
     "Inbox": "Inbox.",  # + worker: list of what it is told
 }

@@ -8,6 +8,7 @@ import json
 import struct
 from typing import Any, NamedTuple
 
+from maitred.core.floor import Kind
 from maitred.core.job import (
     Band,
     Job,
@@ -24,7 +25,6 @@ from maitred.core.job import (
     View,
     Wake,
 )
-from maitred.core.floor import Kind
 from maitred.core.snapshot import HoldState
 
 _ORDER = struct.Struct("<BBBBddBd")
@@ -89,7 +89,8 @@ class _Reader:
 def decode_job(record: int, data: bytes, body: bytes) -> Job:
     """Read a job's record."""
     (phase, stage, band, priority, level, flags, version, attempt, unspent, retries, recent,
-     created, release, arrival, expires, delay, ended, previous, duration) = _HEAD.unpack_from(data)  # fmt: skip
+     created, release, arrival, expires, delay, ended, previous,
+     duration) = _HEAD.unpack_from(data)  # fmt: skip
     reader = _Reader(data, _HEAD.size)
     id, submitter, need, worker = (text(reader.take(2)) for _ in range(4))
     code, message, result = text(reader.take(1)), text(reader.take(4)), reader.take(4)

@@ -74,7 +74,7 @@ def _body() -> str:
 
 
 def _shared(text: str) -> str:
-    """Keep what a shared file does not name in its `gives:` line to itself: Lua allows 200 local names at once."""
+    """Keep what a shared file does not `give` to itself: Lua allows 200 local names at once."""
     found = re.search(r"^-- gives: (.*)$", text, re.MULTILINE)
     if not found:
         return text
