@@ -2,7 +2,7 @@
 -- slots and crew, `Free.<crew>` the free slots of workers that serve the same, `Leases.<worker>` what it holds.
 -- Runs that can be made to give way are in `Yielding.<crew>/<class>`, those that are being stopped in
 -- `Credit.<crew>`; neither has those of a draining worker.
--- gives: worker_at, save_worker, settle, list_free, forget_worker, extend, yielding, listing, list_run, is_blocked, unhand, free_of, held, all_leases, set_draining, lease_of, say_stop, say_lower, stop_run, stop, lower_run
+-- gives: live_of, note_stop, stop_confirmed, worker_at, save_worker, settle, list_free, forget_worker, extend, yielding, listing, list_run, is_blocked, unhand, free_of, held, all_leases, set_draining, lease_of, say_stop, say_lower, stop_run, stop, lower_run
 
 local INFO = '<HBc0'
 
@@ -109,6 +109,12 @@ local function is_blocked(q, id)
   return q.stops > 0 and call('HEXISTS', q.prefix .. K.Stopping, 'i' .. id) == 1
 end
 
+local function note_stop(q, record, id)
+  call('HSET', q.prefix .. K.Stopping, record, id)
+  call('HINCRBY', q.prefix .. K.Stopping, 'i' .. id, 1)
+  set_blocked(q, id, true)
+end
+
 local function stop_confirmed(q, record)
   local key = q.prefix .. K.Stopping
   local id = call('HGET', key, record)
@@ -209,9 +215,7 @@ local function stop_run(q, w, lease, id, code)
   call('HSET', w.leases, lease.record, encode_lease(lease))
   say_stop(q, w.name, lease)
   q.stops = q.stops + 1
-  call('HSET', q.prefix .. K.Stopping, lease.record, id)
-  call('HINCRBY', q.prefix .. K.Stopping, 'i' .. id, 1)
-  set_blocked(q, id, true)
+  note_stop(q, lease.record, id)
 end
 
 -- Stops the run of a job; answers its lease. One that is being stopped already only gets another reason.
