@@ -84,7 +84,9 @@ end
 local function list_run(q, w, lease)
   if w.draining then return end
   local key, score = listing(q, w.crew, lease, 1)
-  if key then call('ZADD', key, score, lease.record .. w.name) end
+  if not key then return end
+  call('ZADD', key, score, lease.record .. w.name)
+  q.cut_at = math.min(q.cut_at, lease.start + q.settings.caps[1])
 end
 
 local function unlist_run(q, w, lease)
@@ -233,6 +235,7 @@ end
 
 -- Lets a run take only so long and hold no more than this class; one that is past that stops.
 local function lower_run(q, w, lease, level, duration, code)
+  local shorter = duration < lease.duration
   lease.duration = math.min(lease.duration, duration)
   if q.now - lease.start >= lease.duration then
     stop_run(q, w, lease, job_at(q, lease.record).id, code)
@@ -240,8 +243,11 @@ local function lower_run(q, w, lease, level, duration, code)
   end
   unlist_run(q, w, lease)
   for k = level + 1, lease.level do q.used[k] = q.used[k] - 1 end
-  lease.level, lease.lowered = math.min(lease.level, level), code
+  lease.level = math.min(lease.level, level)
+  if shorter then
+    lease.lowered = code
+    say_lower(q, w.name, lease)
+  end
   list_run(q, w, lease)
   call('HSET', w.leases, lease.record, encode_lease(lease))
-  say_lower(q, w.name, lease)
 end
