@@ -280,13 +280,13 @@ class Seating:
     def _lower(self, worker: Worker, hold: Hold, level: int, duration: int, code: str) -> None:
         """Let a run take only so long and hold no more than this class; one that is past that stops."""
         shorter = duration < hold.duration
-        hold.duration = min(hold.duration, duration)
+        if shorter:
+            hold.duration, hold.lowered = duration, code
         if self.now - hold.start >= hold.duration:
             self._stop(self.jobs[hold.record], code)
             return
         hold.level = min(hold.level, level)
         if shorter:
-            hold.lowered = code
             self._say_lower(worker, hold)
 
     def _leave(self, job: Job) -> None:

@@ -13,6 +13,7 @@ from maitred.store.valkey.keys import NAMES
 from maitred.store.valkey.records import decode_job, decode_lease, decode_message, text
 
 _TOP = 1 << 53
+_FIXED = 17  # numbers of the floor before those of levels and states
 
 
 def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
@@ -29,9 +30,10 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
         waiting=int(values[3]),
     )
     levels = len(settings.levels)
-    snapshot.slots, snapshot.used = int(values[10]), tuple(int(value) for value in values[16 : 16 + levels])
+    snapshot.slots = int(values[10])
+    snapshot.used = tuple(int(value) for value in values[_FIXED : _FIXED + levels])
     names = ("pending", "held", "failed", "completed", *settings.stages)
-    snapshot.counts = {name: int(value) for name, value in zip(names, values[16 + levels :], strict=True)}
+    snapshot.counts = {name: int(value) for name, value in zip(names, values[_FIXED + levels :], strict=True)}
     for record, head in kept.items():
         number = int.from_bytes(record, "big")
         snapshot.jobs[number] = decode_job(number, head, bodies.pop(record, b"<no body>"))

@@ -29,6 +29,7 @@ NAMES = {
     "Yielding": "Yielding.",  # + crew/class (0: interactive): sorted set of runs that can give way, by start
     "Credit": "Credit.",  # + crew: sorted set of runs that are being stopped, by the class they hold
     "Stopping": "Stopping",  # hash: record of a run that is being stopped -> job id; i + job id -> how many
+    "Events": "Events",  # stream: what changed, an entry for each call, while a server listens
     "Inbox": "Inbox.",  # + worker: list of what it is told
 }
 
@@ -41,6 +42,11 @@ def prefix(queue: str) -> str:
 def floor(queue: str) -> str:
     """Give the key that every script call declares."""
     return prefix(queue) + NAMES["Floor"]
+
+
+def events(queue: str) -> str:
+    """Give the stream of what changed in a queue."""
+    return prefix(queue) + NAMES["Events"]
 
 
 def inbox(queue: str, worker: str) -> str:

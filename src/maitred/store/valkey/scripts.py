@@ -17,6 +17,7 @@ from maitred.store.valkey.keys import NAMES
 SCHEMA = 2
 LIBRARY_ORDER = (
     "codec",
+    "news",
     "state",
     "line",
     "floor",
@@ -34,6 +35,7 @@ CONSTANTS: dict[str, int | str] = {
     "WORKERS_PER_STEP": seating.WORKERS_PER_STEP,
     "SWEPT_PER_TICK": house.SWEPT_PER_TICK,
     "LANES_KEPT": 32,
+    "EVENTS_KEPT": 2048,
     "MOST_SLOTS": floor.MOST_SLOTS,
     "DELAY_STEP": line.DELAY_STEP,
     "COMMAND": COMMAND,

@@ -17,7 +17,7 @@ verb.configure = function(keys, args)
   if call('EXISTS', key) == 0 then
     local counts = {}
     for i = 1, #read_settings(args[3]).caps + 4 + tonumber(args[4]) do counts[i] = 0 end
-    call('SET', key, struct.pack(FLOOR, SCHEMA, 0, 0, 0, 0, 0, NEVER, NEVER, NEVER, NEVER, 0, 0, 0, 0, NEVER, 0)
+    call('SET', key, struct.pack(FLOOR, SCHEMA, 0, 0, 0, 0, 0, NEVER, NEVER, NEVER, NEVER, 0, 0, 0, 0, NEVER, 0, 0)
       .. struct.pack(doubles(#counts), unpack(counts)))
     call('SET', prefix .. K.Settings, args[3])
   end
@@ -37,6 +37,7 @@ verb.configure = function(keys, args)
     for k = #q.used + 1, #new.caps do q.used[k] = 0 end
     for k = #new.caps + 1, #q.used do q.used[k] = nil end
     call('SET', prefix .. K.Settings, args[3])
+    tell_house(q)
   end
   local _, moment = finish_verb(q)
   return refusal or { moment }

@@ -36,6 +36,7 @@ verb.join = function(keys, args)
   w.slots, w.crew, w.listed = tonumber(args[4]), crew, false
   set_draining(q, w, false)
   save_worker(q, w)
+  tell_house(q)
   extend(q, w)
   settle(q, w)
   w.listed = false

@@ -16,6 +16,7 @@ local function describe(q, r, o, body)
   mark(r, ELASTIC, o.elastic == 1)
   q.bodies[r.key] = body
   touch(q, r)
+  if q.news then tell_run(q, 'C', r.key) end
 end
 
 local function place_anew(q, r, o, arrival)
@@ -104,6 +105,7 @@ local function create(q, o, body, old, live)
   end
   if live then
     outcome, r.created = 'next-version', live.created
+    if q.news then tell_version(q, live.key, key) end
     mark(r, OLDER, true)
   end
   q.jobs[key] = r

@@ -1,6 +1,7 @@
 -- Records as bytes. A record has a head of fixed shape, and a tail that only grows: code, message and result,
 -- then one entry per run. A change of shape here is a new SCHEMA.
 
+local call = redis.call
 local FRONT, IMMEDIATE, SCHEDULED, INTERACTIVE = 0, 1, 2, 4
 local OWN, ELASTIC, OLDER, BLOCKED = 1, 2, 4, 8
 -- How a run gives way: not at all, past the fastest cap, or first of all.

@@ -22,6 +22,7 @@ local function end_run(q, record, bytes, lease, code, message, result)
   q.counts[before] = q.counts[before] - 1
   q.counts[after] = q.counts[after] + 1
   add(q, q.prefix .. K.Ended, q.now_text, record)
+  if q.news then tell_end(q, record, code) end
   return 'E' .. string.sub(bytes, 2, ENDED_AT - 1) .. struct.pack('<d', q.now)
     .. string.sub(bytes, ENDED_AT + 8, at - 1) .. end_entry(code, message, result)
     .. string.sub(bytes, at + #NO_END) .. run_entry(q, stage, version, attempt, worker, lease.start, code)
@@ -37,6 +38,7 @@ local function end_job(q, r, code, message, result)
   counted(q, r, 1)
   add(q, q.prefix .. K.Ended, q.now_text, r.key)
   touch(q, r)
+  if q.news then tell_end(q, r.key, code) end
 end
 
 local function expire(q, r)
@@ -58,6 +60,7 @@ local function to_front(q, r)
   mark(r, BLOCKED, is_blocked(q, r.id))
   join_own(q, r)
   touch(q, r)
+  if q.news then tell_run(q, 'C', r.key) end
 end
 
 -- Gives back the leases (all of one worker): last started first, so that the first started goes first again.

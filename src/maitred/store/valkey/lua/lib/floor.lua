@@ -50,6 +50,7 @@ end
 
 local function forget_worker(q, w)
   w.draining, w.gone = true, true
+  tell_house(q)
   settle(q, w)
   list_free(q, w)
   call('ZREM', q.prefix .. K.Workers, w.name)
@@ -105,6 +106,7 @@ local function set_blocked(q, id, blocked)
   mark(r, BLOCKED, blocked)
   join_own(q, r)
   touch(q, r)
+  if q.news then tell_run(q, 'C', r.key) end
 end
 
 local function is_blocked(q, id)
@@ -133,6 +135,7 @@ local function unhand(q, w, leases)
   local records, listed, stopped, used = {}, {}, {}, q.used
   for i, lease in ipairs(leases) do
     records[i] = lease.record
+    if q.news then tell_run(q, 'U', lease.record) end
     for k = 1, lease.level do used[k] = used[k] - 1 end
     if not w.draining then
       local key = listing(q, w.crew, lease, -1)
@@ -211,6 +214,7 @@ end
 
 -- Tells the worker to stop a run; slot and units stay taken until that is confirmed, and the job waits for it.
 local function stop_run(q, w, lease, id, code)
+  if q.news then tell_run(q, 'X', lease.record) end
   unlist_run(q, w, lease)
   lease.stopping = code
   list_run(q, w, lease)
@@ -236,7 +240,7 @@ end
 -- Lets a run take only so long and hold no more than this class; one that is past that stops.
 local function lower_run(q, w, lease, level, duration, code)
   local shorter = duration < lease.duration
-  lease.duration = math.min(lease.duration, duration)
+  if shorter then lease.duration, lease.lowered = duration, code end
   if q.now - lease.start >= lease.duration then
     stop_run(q, w, lease, job_at(q, lease.record).id, code)
     return
@@ -244,10 +248,8 @@ local function lower_run(q, w, lease, level, duration, code)
   unlist_run(q, w, lease)
   for k = level + 1, lease.level do q.used[k] = q.used[k] - 1 end
   lease.level = math.min(lease.level, level)
-  if shorter then
-    lease.lowered = code
-    say_lower(q, w.name, lease)
-  end
+  if q.news then tell_lowered(q, lease) end
+  if shorter then say_lower(q, w.name, lease) end
   list_run(q, w, lease)
   call('HSET', w.leases, lease.record, encode_lease(lease))
 end

@@ -127,7 +127,7 @@ local function walk(q, group, room, units, left, due_only, starts)
         release = first, arrival = second, record = false, pool = false }
       take_units(units, level)
       worker.free = worker.free - 1
-      best.at, best.taken, left = best.at + 1, best.taken + 1, left - 1
+      best.at, best.taken, best.last, left = best.at + 1, best.taken + 1, member, left - 1
     else
       best.aside = true
     end
@@ -138,7 +138,10 @@ end
 -- Takes the decided places out of line and finds the job of each.
 local function seat(q, starts, touched)
   for _, lane in ipairs(touched) do
-    if lane.taken > 0 then call('ZREMRANGEBYRANK', lane.key, 0, lane.taken - 1) end
+    if lane.taken > 0 then
+      call('ZREMRANGEBYRANK', lane.key, 0, lane.taken - 1)
+      if q.news then tell_place(q, 'T', lane.name, string.sub(lane.last, 1, 16)) end
+    end
   end
   local pools, records = {}, {}
   for _, start in ipairs(starts) do
@@ -204,6 +207,7 @@ local function start_job(q, r, worker, level, body)
     add(q, yielding(q, worker.crew, level), q.now_text, r.key .. worker.name)
     q.cut_at = math.min(q.cut_at, q.now + q.settings.caps[1])
   end
+  if q.news then tell_start(q, r, level, kind, duration) end
   return encode_start(r, q.dice, q.now, duration, body)
 end
 

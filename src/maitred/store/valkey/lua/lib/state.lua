@@ -1,8 +1,7 @@
 -- One call's view of the queue. `open` reads the floor, the settings and the crews in one command; jobs and
 -- places that change are gathered and written together by `flush` and `close`.
 
-local call = redis.call
-local FLOOR, FLOOR_SIZE = '<dddddddddddddddd', 128
+local FLOOR, FLOOR_SIZE = '<ddddddddddddddddd', 136
 local formats, memo = {}, {}
 
 local function doubles(count)
@@ -107,7 +106,7 @@ local function open(keys, args)
   local got = call('MGET', key, prefix .. K.Settings, prefix .. K.Crews, prefix .. K.Lanes)
   if not got[1] then return nil, redis.error_reply('NOQUEUE there is no such queue') end
   local schema, seq, last, waiting, paused, free, due_at, expiry_at, lease_at, alarm,
-    slots, stops, halts, elastics, cut_at, listened_until = struct.unpack(FLOOR, got[1])
+    slots, stops, halts, elastics, cut_at, listened_until, told = struct.unpack(FLOOR, got[1])
   if schema ~= SCHEMA then
     return nil, redis.error_reply('SCHEMA the store has schema ' .. schema .. ', this is ' .. SCHEMA)
   end
@@ -120,7 +119,7 @@ local function open(keys, args)
   return { prefix = prefix, now = now, now_text = string.format('%d', now), dice = args[2],
     seq = seq, waiting = waiting, paused = paused == 1, free = free, due_at = due_at, expiry_at = expiry_at,
     lease_at = lease_at, alarm = alarm, slots = slots, stops = stops, halts = halts, elastics = elastics,
-    cut_at = cut_at, listened_until = listened_until, used = used, counts = counts, more = false, overdue_at = NEVER,
+    cut_at = cut_at, listened_until = listened_until, told = told, news = now < listened_until and {}, used = used, counts = counts, more = false, overdue_at = NEVER,
     settings = settings, crews = remember(got[3] or '{}', read_crews),
     lanes = remember(got[4] or '[]', read_lanes), keys_of_lane = remember(prefix, keys_cache),
     jobs = {}, dirty = {}, bodies = {}, adds = {}, sent = {}, ids = {} }
@@ -277,8 +276,10 @@ local function close(q)
     call('RPUSH', q.prefix .. K.Inbox .. worker, unpack(messages))
   end
   for i = #q.counts + 1, 4 + #q.settings.stages do q.counts[i] = 0 end
+  publish(q)
   call('SET', q.prefix .. K.Floor, struct.pack(FLOOR, SCHEMA, q.seq, q.now, q.waiting, q.paused and 1 or 0, q.free,
-    q.due_at, q.expiry_at, q.lease_at, q.alarm, q.slots, q.stops, q.halts, q.elastics, q.cut_at, q.listened_until)
+    q.due_at, q.expiry_at, q.lease_at, q.alarm, q.slots, q.stops, q.halts, q.elastics, q.cut_at, q.listened_until,
+    q.told)
     .. struct.pack(doubles(#q.used), unpack(q.used)) .. struct.pack(doubles(#q.counts), unpack(q.counts)))
 end
 
