@@ -32,18 +32,19 @@ def limits(classes: Sequence[DurationClass], slots: int) -> list[int]:
     """Give the limit of each level for so many live slots.
 
     A percentage is derived from the level above: rounded to the nearest, and at least one. After a count it
-    is a part of that count. With no slot all limits are 0.
+    is a part of that count. A class without a limit has that of the level above. With no slot all are 0.
     """
     found = [slots]
     part = WHOLE
     for each in classes[1:]:
         above = found[-1]
-        limit = each.limit or Limit(WHOLE, percent=True)
-        if limit.percent:
-            wanted = (2 * above * limit.amount + part) // (2 * part)
-            part = limit.amount
+        if each.limit is None:
+            wanted = above
+        elif each.limit.percent:
+            wanted = (2 * above * each.limit.amount + part) // (2 * part)
+            part = each.limit.amount
         else:
-            wanted, part = limit.amount, WHOLE
+            wanted, part = each.limit.amount, WHOLE
         found.append(min(above, max(1, wanted)))
     return found
 

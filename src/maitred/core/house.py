@@ -80,6 +80,8 @@ class House(Seating):
 
     def _forbidden(self, order: Order, live: Job | None) -> Refusal | None:
         """Tell what forbids this PUT whether or not the job waits."""
+        if order.level > len(self.settings.levels):
+            return "no-class"
         if live and live.submitter != order.submitter:
             return "other-submitter"
         if live and live.band is Band.INTERACTIVE:

@@ -179,7 +179,13 @@ class Put(NamedTuple):
 
 
 Refusal = Literal[
-    "other-submitter", "longer-duration", "interactive", "unknown-handler", "full-total", "full-per_submitter"
+    "no-class",
+    "other-submitter",
+    "longer-duration",
+    "interactive",
+    "unknown-handler",
+    "full-total",
+    "full-per_submitter",
 ]
 
 

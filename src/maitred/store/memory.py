@@ -6,9 +6,12 @@ It is what the other stores are compared with, and a test helper for users. Its 
 import asyncio
 import os
 import time
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 
-from maitred.core.floor import SETTLED
+from maitred.core.events import Entry, changes, order_of
+from maitred.core.floor import SETTLED, Hold
 from maitred.core.house import House
 from maitred.core.invariants import Violation, violations
 from maitred.core.job import (
@@ -26,10 +29,21 @@ from maitred.core.job import (
     Submitter,
     View,
 )
-from maitred.core.settings import Settings
+from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import Snapshot, state_counts, take_snapshot
 from maitred.errors import UnknownJob, UnknownQueue
-from maitred.store.port import Clock, Dice, EndedPage, LinePage, Progress, Status, SubmitterView, WorkerView
+from maitred.store.port import (
+    Clock,
+    Dice,
+    EndedPage,
+    LinePage,
+    Progress,
+    Running,
+    Status,
+    SubmitterView,
+    Survey,
+    WorkerView,
+)
 
 
 def _wall_clock() -> int:
@@ -50,6 +64,11 @@ class MemoryStore:
         self._dice = dice or _random_bytes
         self._state: House | None = None
         self._arrived: dict[str, asyncio.Event] = {}
+        self._listened_until = 0
+        self._known: Snapshot | None = None
+        self._news: list[Entry] = []
+        self._told = 0
+        self._changed = asyncio.Event()
 
     @property
     def exists(self) -> bool:
@@ -114,6 +133,7 @@ class MemoryStore:
     async def pause(self, by: str, reason: str) -> None:
         """Start nothing more."""
         self._house.pause(by, reason, self._clock(), self._dice())
+        self._ring()
 
     async def resume(self) -> None:
         """Start again."""
@@ -163,7 +183,9 @@ class MemoryStore:
 
     async def sweep(self, limit: int) -> int:
         """Forget old jobs."""
-        return self._house.sweep(self._clock(), limit, self._dice())
+        swept = self._house.sweep(self._clock(), limit, self._dice())
+        self._ring()
+        return swept
 
     async def read(self, ids: Sequence[str], version: int | None = None) -> list[View | None]:
         """Show jobs by id."""
@@ -209,6 +231,66 @@ class MemoryStore:
         settings = house.settings
         recent = house.recent.count(submitter, settings, self._time()) if settings.per_recent else 0
         return SubmitterView([house.jobs[record].id for record in jobs], places, recent)
+
+    async def survey(self, listen: float) -> Survey:
+        """Show floor and lanes at one moment, and begin to listen."""
+        house = self._house
+        self._note_changes()
+        if self._time() >= self._listened_until:
+            self._told += 1
+        self._listened_until = self._time() + round(listen * SECOND)
+        self._known = take_snapshot(house)
+        crews = {w.serves for w in house.floor.workers.values() if not w.draining}
+        holds = [hold for worker in house.floor.workers.values() for hold in worker.holds.values()]
+        return Survey(
+            now=self._time(),
+            settings=house.settings,
+            paused=house.paused,
+            limits=tuple(house.floor.limits),
+            used=tuple(house.floor.used),
+            waiting=len(house.waiting()),
+            crews=tuple(tuple(sorted(crew)) for crew in sorted(crews, key=sorted)),
+            lanes=dict(Counter(str(place.lane) for place in house.line)),
+            runs=tuple(self._running(hold) for hold in holds),
+            last_id=self._news[-1].id if self._news else "0-0",
+            last_number=self._told,
+        )
+
+    def _running(self, hold: Hold) -> Running:
+        job = self._house.jobs.get(hold.record)
+        need = job.need if job else ""
+        return Running(
+            hold.record, need, hold.level, hold.kind, hold.start, hold.duration, bool(hold.stopping)
+        )
+
+    async def places(self, lane: str, after: bytes, limit: int) -> list[bytes]:
+        """Give the order of some places of a lane."""
+        orders = sorted(order_of(place) for place in self._house.line if str(place.lane) == lane)
+        return [order for order in orders if order > after][:limit]
+
+    async def news(self, after: str, timeout: float) -> list[Entry]:
+        """Wait for what changed."""
+        self._note_changes()
+        known = int(after.partition("-")[0])
+        found = [entry for entry in self._news if int(entry.id.partition("-")[0]) > known]
+        if not found:
+            self._changed.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), timeout)
+            return [entry for entry in self._news if int(entry.id.partition("-")[0]) > known]
+        return found
+
+    def _note_changes(self) -> None:
+        """Compare the state with the one that listeners know, and tell the difference."""
+        if self._state is None or self._known is None or self._time() >= self._listened_until:
+            return
+        state = take_snapshot(self._house)
+        events = changes(self._known, state)
+        self._known = state
+        if events:
+            self._told += 1
+            self._news = [*self._news[-2047:], Entry(f"{self._told}-0", self._told, self._house.now, events)]
+            self._changed.set()
 
     async def status(self) -> Status:
         """Show the queue."""
@@ -287,6 +369,7 @@ class MemoryStore:
         return shift
 
     def _ring(self) -> None:
+        self._note_changes()
         for name, event in self._arrived.items():
             if self._house.inboxes.get(name):
                 event.set()

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from maitred.core.events import Entry
+from maitred.core.floor import Kind
 from maitred.core.invariants import Violation
 from maitred.core.job import (
     Admission,
@@ -87,6 +89,40 @@ class Status:
     workers: list[WorkerView]
     limits: tuple[int, ...] = ()
     used: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A run as a planner sees it."""
+
+    record: int
+    need: str
+    level: int
+    kind: Kind
+    start: int
+    duration: int
+    stopping: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The floor and the lanes of a queue at one moment, for a server that foresees starts.
+
+    What changes afterwards is told in `news` after the entry with this id and number. `crews` are the sets of
+    needs that live workers serve, `lanes` counts the places in each lane.
+    """
+
+    now: int
+    settings: Settings
+    paused: Pause | None
+    limits: tuple[int, ...]
+    used: tuple[int, ...]
+    waiting: int
+    crews: tuple[tuple[str, ...], ...]
+    lanes: dict[str, int]
+    runs: tuple[Running, ...]
+    last_id: str
+    last_number: int
 
 
 class Store(Protocol):
@@ -169,6 +205,15 @@ class Store(Protocol):
     async def submitter(self, submitter: Submitter, limit: int = 5_000) -> SubmitterView:
         """Show what one submitter has in line."""
 
+    async def survey(self, listen: float) -> Survey:
+        """Show floor and lanes at one moment, and tell what changes for so many seconds from now on."""
+
+    async def places(self, lane: str, after: bytes, limit: int) -> list[bytes]:
+        """Give the order of the places of a lane that come after one of them, 16 bytes each."""
+
+    async def news(self, after: str, timeout: float) -> list[Entry]:
+        """Wait for what changed after the entry with this id."""
+
     async def status(self) -> Status:
         """Show the queue."""
 
@@ -201,9 +246,11 @@ __all__ = [
     "EndedPage",
     "LinePage",
     "Progress",
+    "Running",
     "Status",
     "Store",
     "Stores",
     "SubmitterView",
+    "Survey",
     "WorkerView",
 ]

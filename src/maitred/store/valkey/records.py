@@ -26,6 +26,7 @@ from maitred.core.job import (
     Wake,
 )
 from maitred.core.snapshot import HoldState
+from maitred.store.port import Running
 
 _ORDER = struct.Struct("<BBBBddBd")
 _HEAD = struct.Struct("<c5BI3Hidddddddd")
@@ -204,6 +205,14 @@ def decode_lease(record: int, data: bytes) -> HoldState:
         bool(confirmed),
         lowered,
         stopping,
+    )
+
+
+def decode_running(record: bytes, lease: bytes, need: bytes) -> Running:
+    """Read a run as a planner sees it."""
+    hold = decode_lease(int.from_bytes(record, "big"), lease)
+    return Running(
+        hold.record, text(need), hold.level, hold.kind, hold.start, hold.duration, bool(hold.stopping)
     )
 
 

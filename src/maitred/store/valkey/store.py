@@ -12,6 +12,7 @@ from typing import Any, cast
 from weakref import WeakValueDictionary
 
 from maitred.core.classes import DurationClass, Limit
+from maitred.core.events import Entry
 from maitred.core.invariants import Violation
 from maitred.core.job import (
     Admission,
@@ -28,7 +29,7 @@ from maitred.core.job import (
     Submitter,
     View,
 )
-from maitred.core.settings import Settings
+from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import Snapshot
 from maitred.errors import (
     AlreadyEnded,
@@ -41,15 +42,27 @@ from maitred.errors import (
     SettingsForbidden,
     UnknownJob,
 )
-from maitred.store.port import Clock, Dice, EndedPage, LinePage, Progress, Status, SubmitterView, WorkerView
+from maitred.store.port import (
+    Clock,
+    Dice,
+    EndedPage,
+    LinePage,
+    Progress,
+    Status,
+    SubmitterView,
+    Survey,
+    WorkerView,
+)
 from maitred.store.valkey import keys
 from maitred.store.valkey.calls import Calls
 from maitred.store.valkey.coalesce import Coalescer
 from maitred.store.valkey.connection import Address
 from maitred.store.valkey.dump import read_dump
+from maitred.store.valkey.news import read_entry
 from maitred.store.valkey.records import (
     Page,
     decode_message,
+    decode_running,
     decode_start,
     decode_view,
     encode_order,
@@ -219,6 +232,36 @@ class ValkeyStore:
         *_, ids, places, recent = await self._call("submitter", raw(str(submitter)), limit)
         pairs = list(zip(places[::2], places[1::2], strict=True))
         return SubmitterView([text(id) for id in ids], pairs, recent)
+
+    async def survey(self, listen: float) -> Survey:
+        """Show floor and lanes at one moment, and begin to listen."""
+        *page, settings, (last_id, number), waiting, crews, lanes, runs = await self._call(
+            "survey", round(listen * SECOND)
+        )
+        shown = Page.read(*page)
+        return Survey(
+            now=shown.now,
+            settings=_read_settings(settings),
+            paused=shown.paused,
+            limits=shown.limits,
+            used=shown.used,
+            waiting=waiting,
+            crews=tuple(tuple(text(need) for need in crew) for crew in crews),
+            lanes={text(lanes[i]): lanes[i + 1] for i in range(0, len(lanes), 2)},
+            runs=tuple(decode_running(*runs[i : i + 3]) for i in range(0, len(runs), 3)),
+            last_id=text(last_id),
+            last_number=number,
+        )
+
+    async def places(self, lane: str, after: bytes, limit: int) -> list[bytes]:
+        """Give the order of some places of a lane."""
+        found: bytes = await self._call("places", raw(lane), after, limit)
+        return [found[i : i + 16] for i in range(0, len(found), 16)]
+
+    async def news(self, after: str, timeout: float) -> list[Entry]:
+        """Wait for what changed."""
+        entries = await self._calls.read_stream(keys.events(self.queue), after, timeout)
+        return [read_entry(id, fields[1]) for id, fields in entries]
 
     async def status(self) -> Status:
         """Show the queue."""

@@ -154,7 +154,9 @@ verb.put = function(keys, args)
     local body = args[2 * i + 2]
     local old = newest[o.id] and q.jobs[newest[o.id]]
     local live = unended(q, old)
-    if live and live.submitter ~= o.submitter then
+    if o.level > #q.settings.caps then
+      answers[i] = 'no-class'
+    elseif live and live.submitter ~= o.submitter then
       answers[i] = 'other-submitter'
     elseif live and live.band == INTERACTIVE then
       answers[i] = 'interactive'

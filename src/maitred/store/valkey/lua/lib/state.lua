@@ -80,10 +80,11 @@ local function limits_of(q)
   for k = 2, #q.settings.caps do
     local limit = q.settings.classes[k][3]
     local wanted
-    if limit == cjson.null or limit[2] then
-      local amount = limit == cjson.null and WHOLE or limit[1]
-      wanted = math.floor((2 * found[k - 1] * amount + part) / (2 * part))
-      part = amount
+    if limit == cjson.null then
+      wanted = found[k - 1]
+    elseif limit[2] then
+      wanted = math.floor((2 * found[k - 1] * limit[1] + part) / (2 * part))
+      part = limit[1]
     else
       wanted, part = limit[1], WHOLE
     end
