@@ -1,4 +1,4 @@
-"""A floor with three classes, as the scenarios have it: 3, 10 and 30 s, and 4, 2 and 1 units on four slots."""
+"""A floor as the scenarios have it: classes of 3, 10 and 30 s, on four slots with 4, 2 and 1 units."""
 
 from maitred.core.classes import PERCENT, DurationClass, Limit
 from maitred.core.settings import MINUTE, SECOND, Settings

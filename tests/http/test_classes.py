@@ -227,10 +227,10 @@ async def test_f19_a_waiting_job_is_shortened_in_its_place_and_never_lengthened(
     assert (await floor.asks("GET", job["id"])).json()["duration"] == 3.0
 
 
-async def test_an_elastic_job_that_is_shortened_has_that_duration(floor: Guest) -> None:
+async def test_an_elastic_job_that_is_shortened_stays_elastic(floor: Guest) -> None:
     job = await floor.submits()
     shorter = (await shorten(floor, job, 5)).json()
-    assert (shorter["class"], shorter["duration"]) == ("medium", 5.0)
+    assert (shorter["class"], shorter["duration"]) == (None, 5.0)
 
 
 async def test_a_running_job_is_shortened_too(floor: Guest, clock: Clock) -> None:

@@ -55,7 +55,7 @@ def _sent(job: Job, settings: Settings) -> Document:
         "priority": job.priority,
         "immediate": job.band is Band.IMMEDIATE,
         "bulk": job.band is Band.BULK,
-        "class": None if job.elastic else class_name(job.level, settings),
+        "class": _class(job, settings),
         "batch": None,
         "profile_name": None,
         "run": run,
@@ -63,6 +63,12 @@ def _sent(job: Job, settings: Settings) -> Document:
         "expires_at": iso_or_none(job.expires_at),
         "abandon_after": None,
     }
+
+
+def _class(job: Job, settings: Settings) -> str | None:
+    """Name the class that was asked for, or that holds the duration."""
+    asked = not job.elastic and job.band is not Band.INTERACTIVE
+    return class_name(job.level, settings) if asked else None
 
 
 def class_name(level: int, settings: Settings) -> str | None:

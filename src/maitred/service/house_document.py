@@ -38,19 +38,16 @@ def queue_document(name: str, status: Status) -> Document:
 
 
 def _classes(status: Status, slots: int, running: int) -> list[Document]:
-    """Give each class with the units of its level: a running job holds one of its own and each shorter one.
-
-    On a worker that leaves, a job gives up its unit of the first level only; it counts where it is.
-    """
+    """Give each class with the units of its level: a running job holds one of its own and each shorter one."""
     levels = status.settings.levels
     most = status.limits or limits(levels, slots)
-    used = status.used or (running, *(0 for _ in levels[1:]))
+    used = (*(status.used or (running, *(0 for _ in levels[1:]))), 0)
     return [
         {
             "name": each.name,
             "cap": seconds(each.cap),
             "limit": most[index],
-            "running": max(0, used[index] - (used[index + 1] if index + 1 < len(used) else 0)),
+            "running": used[index] - used[index + 1],
             "used": used[index],
         }
         for index, each in enumerate(levels)
