@@ -38,7 +38,7 @@ def queue_document(name: str, status: Status) -> Document:
 
 
 def _classes(status: Status, slots: int, running: int) -> list[Document]:
-    """Give each class with the units of its level: a running job holds one of its own and each shorter one."""
+    """Give each class with the units of its level; a job holds one of its own and of each shorter one."""
     levels = status.settings.levels
     most = status.limits or limits(levels, slots)
     used = (*(status.used or (running, *(0 for _ in levels[1:]))), 0)
