@@ -137,6 +137,19 @@ def test_a_limit_is_a_count_or_a_percentage_above_0(limit: str) -> None:
     assert 'allowed is a whole number from 1 to 1000000, or a part such as "50%"' in said
 
 
+def test_a_class_without_a_limit_has_as_many_as_the_one_before_and_changes_nothing_for_the_next() -> None:
+    settings = classes(
+        FAST,
+        MEDIUM,
+        'long = { cap = "20s", limit = "50%" }',
+        SLOW,
+        'night = { cap = "1h", limit = "25%" }',
+        'weekend = { cap = "2d", limit = 2 }',
+        'holidays = { cap = "3d" }',
+    )
+    assert limits(settings.levels, 16) == [16, 16, 8, 8, 4, 2, 2]
+
+
 def test_a_percentage_after_a_count_is_a_part_of_that_count() -> None:
     settings = classes(
         FAST,

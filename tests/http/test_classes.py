@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from maitred.core.job import Finish
+from maitred.core.ids import job_id
+from maitred.core.job import Band, Finish, Order, Submitter
 from maitred.core.settings import SECOND, Settings
 from maitred.errors import Fault, InvalidJob
 from maitred.service.desk import Desk
 from maitred.store.port import Store, Stores
-from maitred.wire import JobBody
+from maitred.wire import JobBody, encode_body
 from tests.conftest import Clock
 from tests.http.floor import CAPS, CLASSES, THREE
 from tests.http.guest import Guest, body, is_problem
@@ -303,6 +304,17 @@ async def test_the_next_version_of_a_running_job_may_be_longer(floor: Guest) -> 
     assert (longer["outcome"], longer["duration"]) == ("next-version", 10.0)
     shift = await floor.store.take("w")
     await floor.store.finish("w", [Finish(start.lease) for start in shift.starts])
+
+
+async def test_an_interactive_job_is_neither_put_again_nor_made_shorter(floor: Guest) -> None:
+    await floor.store.join("w", 4, [NEED])
+    config = encode_body(JobBody.model_validate(body()))
+    order = Order(job_id("k"), Submitter("user", "1"), NEED, config, band=Band.INTERACTIVE, elastic=False)
+    assert not (await floor.store.admit(order)).denied
+    job = (await floor.asks("GET", order.id)).json()
+    assert (job["band"], job["class"], job["duration"]) == ("interactive", None, 3600.0)
+    assert is_problem(await floor.puts(body()), 409, "interactive")
+    assert is_problem(await shorten(floor, job, 3), 409, "interactive")
 
 
 async def test_changed_caps_are_seen_in_what_is_allowed(guest: Guest) -> None:

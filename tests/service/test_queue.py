@@ -63,7 +63,7 @@ async def test_a_class_or_a_duration_is_asked_for_and_made_shorter(
     assert ((await queue.job(named.id)).class_, (await queue.job(timed.id)).class_) == ("slow", "medium")
     for wrong in ({"class_": "quick"}, {"duration": float("nan")}, {"class_": "fast", "duration": 3}):
         with pytest.raises(maitred.InvalidJob, match="slow"):
-            await queue.put("c", submitter="user:3", handler="grade", **wrong)  # type: ignore[arg-type]
+            await queue.put("c", submitter="user:3", handler="grade", **wrong)
     shorter = await queue.shorten(named.id, 2.5)
     assert (shorter.class_, shorter.duration) == ("fast", 2.5)
     with pytest.raises(maitred.LongerDuration):

@@ -115,7 +115,7 @@ class QueueConfig(_Table):
 
     def settings(self) -> Settings:
         """Give the settings in the form that the rules use; the last class's cap is the time limit."""
-        classes = tuple(DurationClass(name, c.cap, c.limit) for name, c in (self.classes or {}).items())
+        classes = tuple(_levels(self.classes or {}))
         return Settings(
             order=self.order,
             eager=self.eager,
@@ -137,6 +137,14 @@ class QueueConfig(_Table):
             interactive_cap=self.interactive.cap,
             interactive_per_submitter=self.interactive.per_submitter,
         )
+
+
+def _levels(classes: dict[str, ClassConfig]) -> Iterator[DurationClass]:
+    """Give the classes as the rules have them. One without a limit has the percentage of the one before."""
+    before: Limit | None = None
+    for name, each in classes.items():
+        before = each.limit or (before if before and before.percent else None)
+        yield DurationClass(name, each.cap, before)
 
 
 Mistake = tuple[tuple[str, ...], str]
