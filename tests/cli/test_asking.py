@@ -71,7 +71,7 @@ def test_a_class_or_a_duration_is_asked_for_and_shown(served: Terminal) -> None:
     assert "class        elastic, up to 30 s " in elastic
     _, heading, *rows = served.types("line", "-q", "render").stdout.splitlines()
     assert heading.split()[:5] == ["#", "key", "submitter", "band", "class"]
-    assert [row.split()[4] for row in rows] == ["elastic", "fast", "slow"]
+    assert [row.split()[4] for row in rows] == ["slow", "elastic", "fast"]
     served.gets("submit", "--", "ls")
     _, heading, _ = served.types("line").stdout.splitlines()
     assert "class" not in heading, "a queue with one class has nothing to tell apart"
