@@ -144,7 +144,7 @@ def line(
     data: options.Data = options.DEFAULT_DATA,
     as_json: options.Json = False,
 ) -> None:
-    """Show the queue in one line, and who waits, in the order in which they will start."""
+    """Show the queue in one line, and who waits, in line order."""
 
     async def look(client: Client) -> tuple[Page[JobDocument], QueueDocument]:
         return await client.line(queue, limit), await client.queue(queue)

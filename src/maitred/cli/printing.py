@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from maitred import duration
 from maitred.wire import CheckDocument, JobDocument, Page, QueueDocument
 
 
@@ -55,8 +56,10 @@ def print_job(job: JobDocument, *, as_json: bool) -> None:
 
 def _class(job: JobDocument) -> str:
     """Say which class a job asked for, and how long it may run where that is known."""
-    name = job.class_ or "elastic"
-    return name if job.duration is None else f"{name}, {'' if job.class_ else 'up to '}{job.duration:g} s"
+    name = job.class_ or ("interactive" if job.band == "interactive" else "elastic")
+    if job.duration is None:
+        return name
+    return f"{name}, {'up to ' if name == 'elastic' else ''}{duration.show(round(job.duration * 1_000_000))}"
 
 
 def print_line(page: Page[JobDocument], queue: QueueDocument, *, as_json: bool) -> None:

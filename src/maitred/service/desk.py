@@ -99,15 +99,14 @@ class Desk:
         )
         return await self.read(queue, id)
 
-    async def shorten(self, queue: str, id: str, length: object) -> Document:
+    async def shorten(self, queue: str, id: str, length: float) -> Document:
         """Let a waiting or running job take only so many seconds; below what it has run, it stops.
 
-        Raises `InvalidJob` at `seconds` if the queue allows no such duration, `UnknownJob`, `AlreadyEnded` or
-        `LongerDuration`.
+        Raises `InvalidJob` at `seconds` if the queue allows no such duration, `UnknownJob`, `AlreadyEnded`,
+        `LongerDuration`, or `Interactive`.
         """
-        fault = allowed_by(await self.settings(queue)).duration_fault(length)
-        if fault or not isinstance(length, int | float):
-            raise InvalidJob([Fault("seconds", fault or "must be a number")])
+        if fault := allowed_by(await self.settings(queue)).duration_fault(length):
+            raise InvalidJob([Fault("seconds", fault)])
         await self._store(queue).shorten(id, duration_of(length))
         return await self.read(queue, id)
 

@@ -134,7 +134,7 @@ class Queue:
     async def shorten(self, id: str, seconds: float) -> JobDocument:
         """Let a waiting or running job take only so many seconds; below what it has run, it stops.
 
-        Raises `InvalidJob`, `UnknownJob`, `AlreadyEnded`, or `LongerDuration`.
+        Raises `InvalidJob`, `UnknownJob`, `AlreadyEnded`, `LongerDuration`, or `Interactive`.
         """
         return JobDocument.model_validate(await self.desk.shorten(self.name, id, seconds))
 
