@@ -7,13 +7,9 @@ import pytest
 
 from maitred.core.ids import job_id
 from maitred.core.job import Band, Finish, Order, Submitter
-from maitred.core.settings import SECOND, Settings
-from maitred.errors import Fault, InvalidJob
-from maitred.service.desk import Desk
-from maitred.store.port import Store, Stores
 from maitred.wire import JobBody, encode_body
 from tests.conftest import Clock
-from tests.http.floor import CAPS, CLASSES, THREE
+from tests.http.floor import THREE
 from tests.http.guest import Guest, body, is_problem
 
 NEED = "handler:grade"
@@ -56,39 +52,6 @@ async def test_a_job_is_in_the_class_that_it_asks_for_or_that_holds_its_duration
     assert (job["class"], job["duration"]) == (name, duration)
 
 
-@pytest.mark.parametrize("value", ["Fast", "quick", "", 1, True, ["fast"], {"name": "fast"}])
-async def test_a_wrong_class_is_a_fault_that_names_the_classes(floor: Guest, value: object) -> None:
-    before = await floor.store.snapshot()
-    answer = await floor.puts({**body(), "class": value})
-    assert is_problem(answer, 422, "invalid")
-    assert answer.json()["errors"] == [{"path": "class", "message": f"must be one of {CLASSES}"}]
-    assert await floor.store.snapshot() == before
-
-
-@pytest.mark.parametrize("value", [0, -1, 31, 30.000001, -0.0, 1e300, 10**400, "5", "5s", True, [5], {}])
-async def test_f21_a_wrong_duration_is_a_fault_that_names_the_classes(floor: Guest, value: object) -> None:
-    before = await floor.store.snapshot()
-    answer = await floor.puts({**body(), "duration": value})
-    assert is_problem(answer, 422, "invalid")
-    says = f"must be a number above 0 and at most 30 s {CAPS}"
-    assert answer.json()["errors"] == [{"path": "duration", "message": says}]
-    assert await floor.store.snapshot() == before
-
-
-async def test_a_class_and_a_duration_exclude_each_other(floor: Guest) -> None:
-    answer = await floor.puts({**body(), "class": "fast", "duration": 2})
-    assert is_problem(answer, 422, "invalid")
-    says = f'cannot be sent together with "class"; the classes are {CLASSES}'
-    assert answer.json()["errors"] == [{"path": "duration", "message": says}]
-
-
-async def test_faults_of_the_class_are_told_with_all_others(floor: Guest) -> None:
-    sent = {**body(""), "priority": "high", "class": "quick", "duration": 99, "delay": -1}
-    answer = await floor.puts(sent)
-    paths = [fault["path"] for fault in answer.json()["errors"]]
-    assert paths == ["key", "delay", "priority", "class", "duration"]
-
-
 async def test_a_queue_without_classes_has_one_with_its_time_limit(guest: Guest) -> None:
     assert (await guest.submits("a", duration=599.5))["class"] == "default"
     named = await guest.submits("b", **{"class": "default"})
@@ -100,27 +63,6 @@ async def test_a_queue_without_classes_has_one_with_its_time_limit(guest: Guest)
     answer = await guest.puts({**body("d"), "duration": 601})
     says = "must be a number above 0 and at most 600 s (default 600 s)"
     assert answer.json()["errors"] == [{"path": "duration", "message": says}]
-
-
-async def test_of_many_jobs_each_has_its_class_or_its_fault(floor: Guest) -> None:
-    sent = [body("a", duration=5), body("b", duration=31), {**body("c"), "class": "slow"}]
-    answer = await floor.http.post(f"{floor.url}/jobs/many", json=sent)
-    first, faulty, last = answer.json()["items"]
-    assert (first["class"], faulty["status"], last["class"]) == ("medium", 422, "slow")
-
-
-async def test_a_body_that_was_checked_elsewhere_is_checked_against_the_queues_classes(
-    stores: Stores, store: Store
-) -> None:
-    await store.configure(THREE)
-    quick = JobBody.model_validate({**body("a"), "class": "quick"})
-    long = JobBody.model_validate(body("b", duration=31))
-    answers = await Desk(stores).accept(store.queue, [quick, long])
-    faults = [answer.faults for answer in answers if isinstance(answer, InvalidJob)]
-    assert faults == [
-        [Fault("class", f"must be one of {CLASSES}")],
-        [Fault("duration", f"must be a number above 0 and at most 30 s {CAPS}")],
-    ]
 
 
 # ---------------------------------------------------------------- what is shown
@@ -251,35 +193,6 @@ async def test_an_ended_or_unknown_job_cannot_be_shortened(floor: Guest) -> None
     assert is_problem(await shorten(floor, {"id": "nobody"}, 3), 404, "unknown-job")
 
 
-@pytest.mark.parametrize("seconds", [0, -1, 31, "5", None, True, [5]])
-async def test_a_wrong_duration_is_a_fault_there_too(floor: Guest, seconds: object) -> None:
-    job = await floor.submits(**{"class": "slow"})
-    before = await floor.store.snapshot()
-    answer = await shorten(floor, job, seconds)
-    assert is_problem(answer, 422, "invalid")
-    says = f"must be a number above 0 and at most 30 s {CAPS}"
-    assert answer.json()["errors"] == [{"path": "seconds", "message": says}]
-    assert await floor.store.snapshot() == before
-
-
-@pytest.mark.parametrize(
-    ("sent", "status", "code"),
-    [
-        (b"", 400, "malformed"),
-        (b'{"seconds": NaN}', 400, "malformed"),
-        (b"{}", 422, "invalid"),
-        (b"[]", 422, "invalid"),
-        (b'{"seconds": 3, "reason": "x"}', 422, "invalid"),
-    ],
-)
-async def test_a_body_that_says_no_duration_is_refused(
-    floor: Guest, sent: bytes, status: int, code: str
-) -> None:
-    job = await floor.submits()
-    answer = await floor.asks("POST", job["id"], "/duration", content=sent)
-    assert is_problem(answer, status, code)
-
-
 async def test_a_put_cannot_lengthen_a_job_either(floor: Guest) -> None:
     await floor.submits(duration=3)
     before = await floor.store.snapshot()
@@ -315,10 +228,3 @@ async def test_an_interactive_job_is_neither_put_again_nor_made_shorter(floor: G
     assert (job["band"], job["class"], job["duration"]) == ("interactive", None, 3600.0)
     assert is_problem(await floor.puts(body()), 409, "interactive")
     assert is_problem(await shorten(floor, job, 3), 409, "interactive")
-
-
-async def test_changed_caps_are_seen_in_what_is_allowed(guest: Guest) -> None:
-    await guest.store.configure(Settings(time_limit=7 * SECOND))
-    answer = await guest.puts(body(duration=8))
-    [fault] = answer.json()["errors"]
-    assert fault["message"] == "must be a number above 0 and at most 7 s (default 7 s)"
