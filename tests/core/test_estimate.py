@@ -151,14 +151,14 @@ def test_a_level_comes_free_with_the_slot_of_the_job_that_held_it() -> None:
     assert Forecast(floor, [SLOW]).estimate(0).at_latest == NOW + 26_400_000
 
 
-def test_late_timers_are_allowed_for_once_and_move_no_promise() -> None:
+def test_timers_that_are_late_move_no_promise() -> None:
     floor = Occupancy(NOW, ONE_SLOT, 1, [ran(1, kind=Kind.ELASTIC)], 400_000, slack=50_000)
     promise = Forecast(floor, [FAST]).estimate(0).at_latest
     assert promise == NOW + 2_450_000
     overdue = floor._replace(now=NOW + 2_050_000)
     assert Forecast(overdue, [FAST]).estimate(0).at_latest == promise
     stopping = [floor.running[0]._replace(stopping=NOW + 2_050_000)]
-    assert Forecast(overdue._replace(running=stopping, slack=0), [FAST]).estimate(0).at_latest == promise
+    assert Forecast(overdue._replace(running=stopping), [FAST]).estimate(0).at_latest == promise
 
 
 def test_a_place_with_free_units_is_expected_now() -> None:
@@ -181,6 +181,14 @@ def test_bulk_and_blocked_places_and_those_behind_are_promised_nothing() -> None
         assert all(each.expected is not None for each in found)
 
 
+def test_bulk_is_expected_to_let_those_pass_who_fall_due_after_it() -> None:
+    bulk, later = FAST._replace(bulk=True), FAST._replace(release=NOW + 7 * SECOND)
+    forecast = Forecast(Occupancy(NOW, CLASSES, 1), [*[bulk] * 100, later, bulk._replace(release=NOW + 9)])
+    assert forecast.estimate(100).expected == later.release
+    assert forecast.estimate(99).expected == NOW + 99 * 1_500_000
+    assert forecast.estimate(101).expected == NOW + 101 * 1_500_000
+
+
 @pytest.mark.parametrize(
     "floor",
     [
@@ -200,6 +208,13 @@ def test_a_draining_worker_holds_no_slot_of_the_floor() -> None:
     assert [len(units) for units in floor.latest()] == [2, 1, 1]
     assert floor.latest()[:2] == [[NOW, NOW], [NOW + 9 * SECOND]]
     assert floor._replace(running=[ran(1)._replace(draining=True)]).binding
+
+
+def test_squeezed_an_elastic_job_gives_its_higher_levels_up_when_asked() -> None:
+    floor = Occupancy(NOW, CLASSES, 2, [ran(1, level=3)._replace(kind=Kind.ELASTIC)], 400_000)
+    assert Forecast(floor, [SLOW]).estimate(0).at_latest == NOW
+    overdue = floor._replace(now=NOW + 4 * SECOND)
+    assert Forecast(overdue, [SLOW]).estimate(0).at_latest == overdue.now + 400_000
 
 
 @pytest.mark.parametrize("floor", [Occupancy(NOW, CLASSES, 2, paused=True), Occupancy(NOW, CLASSES, 0)])
@@ -225,11 +240,12 @@ def test_a_place_of_the_line_is_described_whole() -> None:
 
 def test_a_forecast_that_is_kept_up_equals_one_made_anew() -> None:
     dice = random.Random(3)
-    line = [dice.choice([FAST, MEDIUM, SLOW, ELASTIC]) for _ in range(STEP * 2)]
+    some = [FAST, MEDIUM, SLOW, ELASTIC] * 3 + [FAST._replace(blocked=True)]
+    line = [dice.choice(some[:12]) for _ in range(STEP * 2)]
     floor = Occupancy(NOW, CLASSES, 6, [ran(2), ran(2, kind=Kind.ELASTIC), ran(4, level=2)], 400_000)
     forecast = Forecast(floor, line)
     for step in range(30):
-        place, new = dice.randrange(len(line)), dice.choice([FAST, MEDIUM, SLOW, ELASTIC])
+        place, new = dice.randrange(len(line)), dice.choice(some)
         change = dice.choice([forecast.insert, forecast.replace, None])
         if change is None:
             forecast.remove(place)
@@ -241,7 +257,7 @@ def test_a_forecast_that_is_kept_up_equals_one_made_anew() -> None:
             floor = floor._replace(now=floor.now + SECOND, running=floor.running[1:])
             forecast.look(floor)
         anew = Forecast(floor, line)
-        for asked in (place, dice.randrange(len(line)), len(line) - 1):
+        for asked in (min(place, len(line) - 1), dice.randrange(len(line)), len(line) - 1):
             assert forecast.estimate(asked) == anew.estimate(asked)
 
 

@@ -3,7 +3,8 @@
 The plan of `plan.py` is made twice from what the Floor holds at a moment (an `Occupancy`) and from the places
 in line order. With every job running to its cap and every stop taking its time, it gives `at_latest`: a
 promise to a place, which never moves later and is never broken while no worker leaves and nothing comes in
-before the place. With learned durations it gives `expected` and a range.
+before the place; a job that changes to a faster class does so, for those whom it would have let overtake.
+With learned durations it gives `expected` and a range.
 
 A unit held by an overdue elastic or an interactive job is free one stop after now. That this moment moves on
 with the clock harms no promise: whoever needs nothing but a slot has such a job stopped at once, and whoever
@@ -59,6 +60,20 @@ class Waiting(NamedTuple):
         return cls(level, elastic, need.removeprefix(BLOCKED), release, bulk, blocked)
 
 
+class _Costs(NamedTuple):
+    """What each kind of place costs: columns, by the number of the kind.
+
+    `levels` are the classes that they need, 0 if nobody serves them, and `ahead` the same without bulk;
+    `longest` and `usual` how long they hold their units; `firm` tells who can be given a promise.
+    """
+
+    levels: list[int]
+    ahead: list[int]
+    longest: list[int]
+    usual: list[int]
+    firm: list[bool]
+
+
 class Forecast:
     """The estimates of one queue, kept while its line and its Floor change.
 
@@ -67,9 +82,11 @@ class Forecast:
     only the part of the line behind it, from the checkpoint before it on; appending costs a few microseconds
     and changes no earlier estimate.
 
-    `at_latest` is None for a place that is not due, in bulk, or behind such a one; for a blocked place and
-    those behind it; and wherever the Occupancy is not `binding`. All parts are None while the queue is paused
-    or has no live slot, and for a place whose need nobody serves; such a place holds up nobody.
+    `at_latest` is None for a place that is not due or in bulk; for a blocked place and those behind it; and
+    wherever the Occupancy is not `binding`. All parts are None while the queue is paused or has no live slot,
+    and for a place whose need nobody serves; such a place holds up nobody.
+
+    Bulk yields to all others, so it delays nobody in what is expected, not even those who fall due after it.
     """
 
     def __init__(
@@ -82,7 +99,7 @@ class Forecast:
         """Begin with this Floor and this line, and with what was learned so far."""
         self.durations = durations or Durations()
         self.coverage = coverage or Coverage()
-        self._numbers: dict[tuple[int, bool, str, bool], int] = {}
+        self._numbers: dict[Waiting, int] = {}
         self._kinds: list[int] = []
         self._releases: list[int] = []
         self.look(occupancy)
@@ -96,15 +113,14 @@ class Forecast:
         """Take a new snapshot of the Floor, and what was learned so far; all is planned anew when asked."""
         self._occupancy = occupancy
         self._limits = occupancy.limits
-        self._levels: list[int] = []
-        self._longest: list[int] = []
-        self._usual: list[int] = []
-        for level, elastic, need, _ in self._numbers:
-            self._weigh(level, need, elastic=elastic)
-        self._firm = [not weak for _, _, _, weak in self._numbers]
+        self._costs = _Costs([], [], [], [], [])
+        for kind in self._numbers:
+            self._weigh(kind)
         self._sure = 0
         self._latest = Plan(occupancy.latest()) if occupancy.binding else None
-        self._expected = Plan(occupancy.expected(self.durations)) if occupancy.open else None
+        units = occupancy.expected(self.durations) if occupancy.open else []
+        self._expected = Plan(units) if units else None
+        self._expected_bulk = Plan(units) if units else None
 
     def append(self, waiting: Waiting) -> None:
         """Add a place at the end of the line."""
@@ -135,62 +151,75 @@ class Forecast:
 
     def estimate(self, place: int) -> Estimate:
         """Tell when the place will be taken."""
-        now = self._occupancy.now
-        plan = self._expected
-        kind = self._kinds[place]
-        level = self._levels[kind]
-        if plan is None or not level:
-            return Estimate(None, None, None, None, now)
+        floor = self._occupancy
+        level = self._costs.levels[self._kinds[place]]
+        ready = self._ready(place) if level else None
+        if ready is None:
+            return Estimate(None, None, None, None, floor.now)
+        mean, variance = unpacked(ready)
+        reach = _REACH * self.coverage.width * sqrt(variance / sqrt(self._limits[level - 1]))
+        first = floor.now if floor.eager else max(floor.now, self._releases[place] >> BITS)
         at_latest = self._promise(place)
-        self._feed(plan, place, self._usual, self._releases if not self._occupancy.eager else None)
-        mean, variance = unpacked(plan.ready[place])
-        first = now if self._occupancy.eager else max(now, self._releases[place] >> BITS)
-        reach = round(_REACH * self.coverage.width * sqrt(variance / sqrt(self._limits[level - 1])))
-        last = at_latest if at_latest is not None else max(first, round(mean) + reach)
-        expected, low, high = (min(last, max(first, round(mean) + away)) for away in (0, -reach, reach))
-        return Estimate(expected, low, high, at_latest, now)
+        low, expected, high = (max(first, round(mean + away)) for away in (-reach, 0, reach))
+        if at_latest is not None:
+            low, expected, high = min(low, at_latest), min(expected, at_latest), min(high, at_latest)
+        return Estimate(expected, low, high, at_latest, floor.now)
 
     def _kind(self, waiting: Waiting) -> int:
         """Give the number of this kind of place; what they cost is worked out once for each."""
-        key = (waiting.level, waiting.elastic, waiting.need, waiting.bulk or waiting.blocked)
-        number = self._numbers.get(key)
+        kind = waiting._replace(release=0) if waiting.release else waiting
+        number = self._numbers.get(kind)
         if number is None:
-            number = self._numbers[key] = len(self._numbers)
-            self._weigh(waiting.level, waiting.need, elastic=waiting.elastic)
-            self._firm.append(not key[3])
+            number = self._numbers[kind] = len(self._numbers)
+            self._weigh(kind)
         return number
 
-    def _weigh(self, level: int, need: str, *, elastic: bool) -> None:
-        floor = self._occupancy
+    def _weigh(self, kind: Waiting) -> None:
+        level, elastic, need, _, bulk, blocked = kind
+        floor, costs = self._occupancy, self._costs
         served = floor.needs is None or need in floor.needs
         usual = self.durations.expect(need, level, floor.cap(level, elastic=elastic), elastic=elastic)
-        self._levels.append(level if served else 0)
-        self._longest.append(floor.span(level, elastic=elastic))
-        self._usual.append(packed(*usual))
+        costs.levels.append(level if served else 0)
+        costs.ahead.append(level if served and not bulk else 0)
+        costs.longest.append(floor.span(level, elastic=elastic))
+        costs.usual.append(packed(*usual))
+        costs.firm.append(not (bulk or blocked))
 
     def _changed(self, place: int) -> None:
         self._sure = min(self._sure, place)
-        for plan in (self._latest, self._expected):
+        for plan in (self._latest, self._expected, self._expected_bulk):
             if plan is not None and place < len(plan.ready):
                 plan.truncate(place)
 
-    def _promise(self, place: int) -> int | None:
-        """Give the worst case, if all places up to this one are due and firm."""
-        plan = self._latest
-        now = self._occupancy.now << BITS
-        while (
-            self._sure <= place and self._releases[self._sure] <= now and self._firm[self._kinds[self._sure]]
-        ):
-            self._sure += 1
-        if plan is None or place >= self._sure:
+    def _ready(self, place: int) -> int | None:
+        """Give when the units of this place are expected to be free: a packed time."""
+        costs = self._costs
+        bulk = not costs.ahead[self._kinds[place]]
+        plan, levels = (self._expected_bulk, costs.levels) if bulk else (self._expected, costs.ahead)
+        if plan is None:
             return None
-        self._feed(plan, place, self._longest, None)
+        self._feed(plan, place, levels, costs.usual, None if self._occupancy.eager else self._releases)
         return plan.ready[place]
 
-    def _feed(self, plan: Plan, place: int, spans: list[int], releases: list[int] | None) -> None:
+    def _promise(self, place: int) -> int | None:
+        """Give the worst case, if all places up to this one are due and firm."""
+        plan, costs = self._latest, self._costs
+        now = self._occupancy.now << BITS
+        sure, kinds, releases, firm = self._sure, self._kinds, self._releases, costs.firm
+        while sure <= place and releases[sure] <= now and firm[kinds[sure]]:
+            sure += 1
+        self._sure = sure
+        if plan is None or place >= sure:
+            return None
+        self._feed(plan, place, costs.levels, costs.longest, None)
+        return plan.ready[place]
+
+    def _feed(
+        self, plan: Plan, place: int, levels: list[int], spans: list[int], releases: list[int] | None
+    ) -> None:
+        """Plan on up to this place."""
         begin, end = len(plan.ready), place + 1
         if begin < end:
             kinds = self._kinds[begin:end]
-            levels = map(self._levels.__getitem__, kinds)
             floors = releases and releases[begin:end]
-            plan.extend(levels, map(spans.__getitem__, kinds), floors)
+            plan.extend(map(levels.__getitem__, kinds), map(spans.__getitem__, kinds), floors)

@@ -57,9 +57,9 @@ class Running(NamedTuple):
 class Occupancy(NamedTuple):
     """The Floor of one queue at a moment, after the cycle: all that an estimate depends on but the line.
 
-    `slots` are those of the live workers that are not draining. A stop is confirmed within `kill_after`, and
-    all that is asked of a worker or a timer is done within `slack`. `needs` are those that any live worker
-    serves, None for all; `alike` tells whether all workers serve the same.
+    `slots` are those of the live workers that are not draining. A stop is confirmed within `kill_after` of
+    the moment at which it is asked for; a timer that asks for it at a time limit may be late, by `slack`.
+    `needs` are those that any live worker serves, None for all; `alike` tells whether all serve the same.
     """
 
     now: int
@@ -117,9 +117,9 @@ class Occupancy(NamedTuple):
 
     def _latest_end(self, job: Running) -> int:
         if job.stopping is not None:
-            return max(self.now, job.stopping + self.slack + self.kill_after)
-        bound = self._bound(job) + self.slack
-        return max(self.now, bound if job.kind is not Kind.INTERACTIVE else 0) + self.kill_after
+            return max(self.now, job.stopping + self.kill_after)
+        late = 0 if job.kind is Kind.INTERACTIVE else self.slack
+        return max(self.now, self._bound(job) + late) + self.kill_after
 
     def _expected_end(self, job: Running, durations: Durations) -> Expected:
         """Give the mean and variance of its end; a stop takes any time up to `kill_after`."""
@@ -148,13 +148,22 @@ class Occupancy(NamedTuple):
                 spread[place] = Expected(self.now + rest, variance)
         return spread
 
+    def _holds(self, job: Running, level: int) -> bool:
+        """Tell whether a unit of this level waits for its end.
+
+        An elastic job that holds more than the fastest class, as `squeeze` lets it, gives the rest up as soon
+        as it is asked to; only when overdue it ends by that.
+        """
+        if level == 1:
+            return not job.draining
+        lowered = job.kind is Kind.ELASTIC and job.stopping is None and self._bound(job) > self.now
+        return job.level >= level and not lowered
+
     def _units(self, now: int, ends: Iterable[int]) -> list[list[int]]:
         """Fill each level with the ends of those who hold it; over its limit, the latest decide."""
         held = list(zip(self.running, ends, strict=True))
         units = []
         for level, limit in enumerate(self.limits, 1):
-            taken = sorted(
-                end for job, end in held if job.level >= level and not (job.draining and level == 1)
-            )
+            taken = sorted(end for job, end in held if self._holds(job, level))
             units.append([now] * (limit - len(taken)) + taken[-limit:])
         return units
