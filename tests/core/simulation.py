@@ -7,7 +7,8 @@ tests compare the planner with it.
 from dataclasses import dataclass, field
 
 from maitred.core.estimate import Waiting
-from maitred.core.occupancy import Kind, Running
+from maitred.core.floor import Kind
+from maitred.core.occupancy import Running
 
 FOREVER = 1 << 40
 

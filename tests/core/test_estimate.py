@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from maitred.core.classes import DurationClass, Limit
 from maitred.core.durations import Coverage, Durations
 from maitred.core.estimate import Estimate, Forecast, Waiting
+from maitred.core.floor import Kind
 from maitred.core.job import BLOCKED, Band, Lane, Place, Submitter
-from maitred.core.occupancy import Kind, Occupancy, Running
+from maitred.core.occupancy import Occupancy, Running
 from maitred.core.plan import STEP
 from maitred.core.settings import SECOND
 from tests.core.simulation import FOREVER, Guest, Simulation

@@ -6,7 +6,8 @@ import hypothesis.strategies as st
 from hypothesis import given, settings
 
 from maitred.core.classes import DurationClass, Limit, limits
-from maitred.core.occupancy import Kind, Occupancy
+from maitred.core.floor import Kind
+from maitred.core.occupancy import Occupancy
 from maitred.core.plan import STEP, Plan
 from tests.core.simulation import Guest, Simulation
 from tests.core.worlds import NOW, floors, guest, kinds, numbers, occupancy

@@ -4,7 +4,8 @@ import hypothesis.strategies as st
 from hypothesis.strategies import DrawFn
 
 from maitred.core.classes import DurationClass, Limit
-from maitred.core.occupancy import Kind, Occupancy
+from maitred.core.floor import Kind
+from maitred.core.occupancy import Occupancy
 from tests.core.simulation import FOREVER, Guest, Simulation
 
 NOW = 100

@@ -8,13 +8,13 @@ and compare as they are.
 """
 
 from collections.abc import Iterable, Sequence
-from enum import Enum
 from math import exp, log, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
 from maitred.core.classes import DurationClass, limits
 from maitred.core.durations import Durations, Expected
+from maitred.core.floor import Kind
 
 # Room for the summed variance of a million jobs of a month each.
 BITS = 96
@@ -28,14 +28,6 @@ def packed(mean: float, variance: float = 0) -> int:
 def unpacked(time: int) -> Expected:
     """Read what `packed` wrote, or a sum of such numbers."""
     return Expected(time >> BITS, (time & ((1 << BITS) - 1)) * 1_000_000)
-
-
-class Kind(Enum):
-    """What a running job is sure of: its own duration, the fastest cap, or nothing."""
-
-    SPECIFIC = "specific"
-    ELASTIC = "elastic"
-    INTERACTIVE = "interactive"
 
 
 class Running(NamedTuple):

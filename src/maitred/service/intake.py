@@ -109,6 +109,10 @@ async def _send(
 
 async def _refused(refusal: Refusal, order: Order, store: Store, settings: Settings) -> MaitredError:
     match refusal:
+        case "no-class":
+            return InvalidJob(
+                [Fault("class", "is no longer a class of this queue; its settings have changed")]
+            )
         case "other-submitter":
             return OtherSubmitter()
         case "longer-duration":

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from maitred.core.events import Entry, changes, order_of
-from maitred.core.floor import SETTLED, Hold
+from maitred.core.floor import SETTLED, Hold, Worker
 from maitred.core.house import House
 from maitred.core.invariants import Violation, violations
 from maitred.core.job import (
@@ -29,6 +29,7 @@ from maitred.core.job import (
     Submitter,
     View,
 )
+from maitred.core.occupancy import Running
 from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import Snapshot, state_counts, take_snapshot
 from maitred.errors import UnknownJob, UnknownQueue
@@ -38,7 +39,6 @@ from maitred.store.port import (
     EndedPage,
     LinePage,
     Progress,
-    Running,
     Status,
     SubmitterView,
     Survey,
@@ -241,7 +241,6 @@ class MemoryStore:
         self._listened_until = self._time() + round(listen * SECOND)
         self._known = take_snapshot(house)
         crews = {w.serves for w in house.floor.workers.values() if not w.draining}
-        holds = [hold for worker in house.floor.workers.values() for hold in worker.holds.values()]
         return Survey(
             now=self._time(),
             settings=house.settings,
@@ -251,16 +250,25 @@ class MemoryStore:
             waiting=len(house.waiting()),
             crews=tuple(tuple(sorted(crew)) for crew in sorted(crews, key=sorted)),
             lanes=dict(Counter(str(place.lane) for place in house.line)),
-            runs=tuple(self._running(hold) for hold in holds),
+            runs={
+                hold.record: self._running(worker, hold)
+                for worker in house.floor.workers.values()
+                for hold in worker.holds.values()
+            },
             last_id=self._news[-1].id if self._news else "0-0",
             last_number=self._told,
         )
 
-    def _running(self, hold: Hold) -> Running:
+    def _running(self, worker: Worker, hold: Hold) -> Running:
         job = self._house.jobs.get(hold.record)
-        need = job.need if job else ""
         return Running(
-            hold.record, need, hold.level, hold.kind, hold.start, hold.duration, bool(hold.stopping)
+            hold.start,
+            hold.level,
+            hold.duration,
+            hold.kind,
+            job.need if job else "",
+            self._time() if hold.stopping else None,
+            worker.draining,
         )
 
     async def places(self, lane: str, after: bytes, limit: int) -> list[bytes]:

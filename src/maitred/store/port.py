@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from maitred.core.events import Entry
-from maitred.core.floor import Kind
 from maitred.core.invariants import Violation
 from maitred.core.job import (
     Admission,
@@ -25,6 +24,7 @@ from maitred.core.job import (
     Submitter,
     View,
 )
+from maitred.core.occupancy import Running
 from maitred.core.settings import Settings
 from maitred.core.snapshot import Snapshot
 
@@ -92,24 +92,11 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """A run as a planner sees it."""
-
-    record: int
-    need: str
-    level: int
-    kind: Kind
-    start: int
-    duration: int
-    stopping: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Survey:
     """The floor and the lanes of a queue at one moment, for a server that foresees starts.
 
     What changes afterwards is told in `news` after the entry with this id and number. `crews` are the sets of
-    needs that live workers serve, `lanes` counts the places in each lane.
+    needs that live workers serve, `lanes` counts the places in each lane, `runs` are by record.
     """
 
     now: int
@@ -120,7 +107,7 @@ class Survey:
     waiting: int
     crews: tuple[tuple[str, ...], ...]
     lanes: dict[str, int]
-    runs: tuple[Running, ...]
+    runs: dict[int, Running]
     last_id: str
     last_number: int
 
@@ -246,7 +233,6 @@ __all__ = [
     "EndedPage",
     "LinePage",
     "Progress",
-    "Running",
     "Status",
     "Store",
     "Stores",

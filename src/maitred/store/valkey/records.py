@@ -25,8 +25,8 @@ from maitred.core.job import (
     View,
     Wake,
 )
+from maitred.core.occupancy import Running
 from maitred.core.snapshot import HoldState
-from maitred.store.port import Running
 
 _ORDER = struct.Struct("<BBBBddBd")
 _HEAD = struct.Struct("<c5BI3Hidddddddd")
@@ -208,12 +208,11 @@ def decode_lease(record: int, data: bytes) -> HoldState:
     )
 
 
-def decode_running(record: bytes, lease: bytes, need: bytes) -> Running:
-    """Read a run as a planner sees it."""
-    hold = decode_lease(int.from_bytes(record, "big"), lease)
-    return Running(
-        hold.record, text(need), hold.level, hold.kind, hold.start, hold.duration, bool(hold.stopping)
-    )
+def decode_running(lease: bytes, need: bytes, draining: int, now: int) -> Running:
+    """Read a run as a planner sees it; when its stop was asked for is not kept, so it counts as now."""
+    hold = decode_lease(0, lease)
+    stopping = now if hold.stopping else None
+    return Running(hold.start, hold.level, hold.duration, hold.kind, text(need), stopping, bool(draining))
 
 
 def decode_message(data: bytes) -> Message:

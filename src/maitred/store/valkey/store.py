@@ -248,7 +248,12 @@ class ValkeyStore:
             waiting=waiting,
             crews=tuple(tuple(text(need) for need in crew) for crew in crews),
             lanes={text(lanes[i]): lanes[i + 1] for i in range(0, len(lanes), 2)},
-            runs=tuple(decode_running(*runs[i : i + 3]) for i in range(0, len(runs), 3)),
+            runs={
+                int.from_bytes(runs[i], "big"): decode_running(
+                    runs[i + 1], runs[i + 2], runs[i + 3], shown.now
+                )
+                for i in range(0, len(runs), 4)
+            },
             last_id=text(last_id),
             last_number=number,
         )

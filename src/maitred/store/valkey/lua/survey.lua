@@ -2,7 +2,7 @@
 -- listening from now on, so what changes afterwards is in `Events`, after the id that is answered.
 -- args: now, dice, how long changes are told from now on
 -- answers: {now, paused, limits, used, settings, {id of the last entry, its number}, waiting, {what each crew with a
---   live worker serves}, {lane, places, …}, {record, lease, need, …}}
+--   live worker serves}, {lane, places, …}, {record, lease, need, draining, …}}
 -- flags: allow-oom
 local function last_entry(q)
   local last = call('XREVRANGE', q.prefix .. K.Events, '+', '-', 'COUNT', 1)[1]
@@ -24,11 +24,13 @@ verb.survey = function(keys, args)
     if call('EXISTS', q.prefix .. K.Free .. crew) == 1 then crews[#crews + 1] = q.crews.list[crew] end
   end
   for _, name in ipairs(call('ZRANGE', q.prefix .. K.Workers, 0, -1)) do
-    for _, lease in ipairs(all_leases({ leases = q.prefix .. K.Leases .. name })) do
+    local w = worker_at(q, name)
+    for _, lease in ipairs(w and all_leases(w) or {}) do
       local r = job_at(q, lease.record)
       runs[#runs + 1] = lease.record
       runs[#runs + 1] = encode_lease(lease)
       runs[#runs + 1] = r and r.need or ''
+      runs[#runs + 1] = w.draining and 1 or 0
     end
   end
   local entry = last_entry(q)

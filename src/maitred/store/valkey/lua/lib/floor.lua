@@ -242,6 +242,7 @@ local function lower_run(q, w, lease, level, duration, code)
   local shorter = duration < lease.duration
   if shorter then lease.duration, lease.lowered = duration, code end
   if q.now - lease.start >= lease.duration then
+    if q.news then tell_lowered(q, lease) end
     stop_run(q, w, lease, job_at(q, lease.record).id, code)
     return
   end
