@@ -108,23 +108,16 @@ async def _send(
 
 
 async def _refused(refusal: Refusal, order: Order, store: Store, settings: Settings) -> MaitredError:
-    match refusal:
-        case "no-class":
-            return InvalidJob(
-                [Fault("class", "is no longer a class of this queue; its settings have changed")]
-            )
-        case "other-submitter":
-            return OtherSubmitter()
-        case "longer-duration":
-            return LongerDuration()
-        case "interactive":
-            return Interactive()
-        case "full-total":
-            return QueueFull("total", settings.max_total)
-        case "full-per_submitter":
-            return QueueFull("per_submitter", settings.max_per_submitter)
-        case "unknown-handler":
-            return InvalidJob([Fault("run.handler", await _known_handlers(order, store))])
+    if refusal == "unknown-handler":
+        return InvalidJob([Fault("run.handler", await _known_handlers(order, store))])
+    return {
+        "no-class": InvalidJob([Fault("class", "is no longer a class of this queue: its settings changed")]),
+        "other-submitter": OtherSubmitter(),
+        "longer-duration": LongerDuration(),
+        "interactive": Interactive(),
+        "full-total": QueueFull("total", settings.max_total),
+        "full-per_submitter": QueueFull("per_submitter", settings.max_per_submitter),
+    }[refusal]
 
 
 async def _known_handlers(order: Order, store: Store) -> str:
