@@ -13,6 +13,8 @@
     │   ├── NotMovable        front and immediate jobs keep their place
     │   ├── OtherNonce        the place that the caller saw is no longer this job's
     │   ├── AlreadyEnded      there is nothing left to cancel
+    │   ├── LongerDuration    a duration can only be lowered
+    │   ├── Interactive       what can be done to a job in line cannot be done to this one
     │   └── SettingsForbidden the waiting jobs forbid this change of settings
     ├── ServerUnreachable     no server answers at the address that the client was given
     ├── ConfigError           maitred.toml or the environment has mistakes, each named
@@ -144,8 +146,20 @@ class AlreadyEnded(Conflict):
     code = "ended"
 
 
+class LongerDuration(Conflict):
+    """A job's duration can only be lowered; for a longer one, submit it afresh."""
+
+    code = "longer-duration"
+
+
+class Interactive(Conflict):
+    """An interactive job cannot be moved or submitted again; it runs or it has ended."""
+
+    code = "interactive"
+
+
 class SettingsForbidden(Conflict):
-    """The order of a queue cannot change while jobs wait in it."""
+    """The order and the classes of a queue cannot change while jobs wait or run in it."""
 
     code = "settings"
 

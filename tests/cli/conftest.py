@@ -18,6 +18,7 @@ from maitred.http.server import address
 from maitred.service.desk import Desk
 from maitred.store.memory import MemoryStores
 from tests.cli.house import APP, CONFIG, House
+from tests.http.floor import THREE
 
 
 @dataclass
@@ -50,7 +51,7 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 @pytest.fixture
 def served(terminal: Terminal) -> Iterator[Terminal]:
-    """A terminal beside a server on a queue of its own."""
+    """A terminal beside a server with a plain queue, and one with three classes: render."""
     ready: list[Server] = []
     begun = threading.Event()
     taken = take_port("127.0.0.1", 0)
@@ -58,6 +59,7 @@ def served(terminal: Terminal) -> Iterator[Terminal]:
     async def serve() -> None:
         stores = MemoryStores()
         await stores.queue("default").configure(Settings(max_per_submitter=3))
+        await stores.queue("render").configure(THREE)
         server = Server(create_app(Desk(stores), hosts=own_hosts(taken)))
         serving = asyncio.create_task(server.serve([taken]))
         await server.up.wait()

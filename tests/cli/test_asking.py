@@ -62,6 +62,31 @@ def test_metadata_an_expiry_and_a_response_address_arrive_too(served: Terminal) 
     assert job["response_url"] == "http://example.org/"
 
 
+def test_a_class_or_a_duration_is_asked_for_and_shown(served: Terminal) -> None:
+    named = served.gets("submit", "-q", "render", "--class", "slow", "--", "ls")
+    assert (named["class"], named["duration"]) == ("slow", 30.0)
+    timed = served.types("submit", "-q", "render", "--duration", "500ms", "--", "ls").stdout
+    assert "class        fast, 500ms " in timed
+    elastic = served.types("submit", "-q", "render", "--", "ls").stdout
+    assert "class        elastic, up to 30s " in elastic
+    _, heading, *rows = served.types("line", "-q", "render").stdout.splitlines()
+    assert heading.split()[:5] == ["#", "key", "submitter", "band", "class"]
+    assert [row.split()[4] for row in rows] == ["slow", "elastic", "fast"]
+    served.gets("submit", "--", "ls")
+    _, heading, _ = served.types("line").stdout.splitlines()
+    assert "class" not in heading, "a queue with one class has nothing to tell apart"
+
+
+def test_a_job_is_made_shorter_and_never_longer(served: Terminal) -> None:
+    job = served.gets("submit", "-q", "render", "--class", "slow", "--", "ls")["id"]
+    shorter = served.gets("shorten", "-q", "render", job, "5s")
+    assert (shorter["class"], shorter["duration"]) == ("medium", 5.0)
+    longer = served.types("shorten", "-q", "render", job, "1m")
+    assert (longer.exit_code, "at most 30 s (fast 3 s" in longer.stderr) == (1, True)
+    longer = served.types("shorten", "-q", "render", job, "6s")
+    assert (longer.exit_code, "can only be lowered" in longer.stderr) == (5, True)
+
+
 def test_an_id_in_the_line_is_whole_however_narrow_the_terminal_is(
     served: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +166,23 @@ def test_a_sound_queue_is_called_so(served: Terminal) -> None:
         (("submit", "-f", "/nowhere/at/all", "--", "ls"), 2, "cannot be read"),
         (("submit", "--delay", "nan", "--", "ls"), 1, "delay must be a finite number"),
         (("submit", "--delay", "inf", "--", "ls"), 1, "delay must be a finite number"),
+        (("submit", "--class", "fast", "--", "ls"), 1, "class must be one of default (600 s)"),
+        (
+            ("submit", "--duration", "11m", "--", "ls"),
+            1,
+            "duration must be a number above 0 and at most 600 s",
+        ),
+        (("submit", "--duration", "0s", "--", "ls"), 1, "duration must be a number above 0"),
+        (("submit", "--duration", "nan", "--", "ls"), 2, "--duration: 'nan' is not a duration"),
+        (("submit", "--duration", "-1", "--", "ls"), 2, "--duration: '-1' is not a duration"),
+        (
+            ("submit", "-q", "render", "--class", "fast", "--duration", "3s", "--", "ls"),
+            1,
+            'duration cannot be sent together with "class"; the classes are fast (3 s), medium (10 s)',
+        ),
+        (("shorten", "nobody", "soon"), 2, "DURATION: 'soon' is not a duration"),
+        (("shorten", "nobody", "0s"), 1, "seconds must be a number above 0 and at most 600 s"),
+        (("shorten", "..", "3s"), 4, "queue 'default' has no job '..'"),
         (("submit", "--key", "\udcff", "--", "ls"), 1, "key must be Unicode text"),
         (("submit", "--as", "user:\udcff", "--", "ls"), 1, "submitter.id must be Unicode text"),
         (("submit", "--", "ls", "\udcff"), 1, "run.command.1 must be Unicode text"),

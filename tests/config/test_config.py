@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from maitred.config import _SCHEMES, Config, load
+from maitred.config import Config, load
+from maitred.config.values import SCHEMES
 from maitred.core.settings import Settings
 from maitred.errors import ConfigError
 from maitred.store.valkey.connection import Address
@@ -60,6 +61,11 @@ def test_the_defaults_are_those_of_the_design() -> None:
         max_per_submitter=5_000,
         max_body=1_048_576,
         stages=("processing",),
+        classes=(),
+        elastic="borrow",
+        interactive_idle=300 * SECOND,
+        interactive_cap=3600 * SECOND,
+        interactive_per_submitter=1,
     )
 
 
@@ -250,7 +256,7 @@ def test_a_wrong_url_is_refused_without_repeating_its_password(url: str, says: s
 
 
 def test_what_the_settings_allow_the_store_can_read() -> None:
-    for scheme in _SCHEMES:
+    for scheme in SCHEMES:
         url = "unix:///run/v.sock" if scheme == "unix" else f"{scheme}://h:1/2"
         assert load(written(f'[store]\nurl = "{url}"')).store.url == url
         assert Address.read(url).tls == (scheme in ("valkeys", "rediss"))
@@ -276,7 +282,7 @@ def test_settings_do_not_change_once_they_are_read() -> None:
         load().store.url = "unix:///elsewhere"  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("name", ["classes", "elastic", "interactive", "stages", "space", "ledger", "layout"])
+@pytest.mark.parametrize("name", ["stages", "space", "ledger", "layout"])
 def test_a_setting_that_comes_later_says_so(tmp_path: Path, name: str) -> None:
     (tmp_path / "maitred.toml").write_text(f'[queues.render]\n{name} = "x"\n')
     with pytest.raises(ConfigError) as refused:

@@ -188,7 +188,7 @@ async def test_a_handler_that_nobody_ever_announced_is_refused_once_a_worker_has
     assert await party.submit("B", need="handler:x") == "unknown-handler"
     assert await party.submit("C", need="command") == "created"
     [a] = await party.store.read(["A"])
-    reason = waiting_for(a) if a else None
+    reason = waiting_for(a, Settings()) if a else None
     assert reason
     assert reason.code == "no-worker"
 
@@ -223,7 +223,7 @@ async def test_a_job_in_a_paused_queue_says_who_paused_it_and_why(
     [read] = await party.store.read(["A"])
     [standing] = (await party.store.line(None, 1)).views
     assert read
-    assert waiting_for(read) == waiting_for(standing) == Reason("paused", text)
+    assert waiting_for(read, Settings()) == waiting_for(standing, Settings()) == Reason("paused", text)
     await party.store.resume()
     [read] = await party.store.read(["A"])
     assert read

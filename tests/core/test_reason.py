@@ -2,29 +2,78 @@
 
 from dataclasses import replace
 
+import pytest
+
+from maitred.core.classes import DurationClass, Limit
 from maitred.core.job import Job, Pause, Phase, Submitter, View
 from maitred.core.reason import Reason, delay_reason, waiting_for
-from maitred.core.settings import MINUTE, SECOND
+from maitred.core.settings import MINUTE, SECOND, Settings
 
+PLAIN = Settings()
+CLASSES = Settings(
+    classes=(
+        DurationClass("fast", 3 * SECOND),
+        DurationClass("medium", 10 * SECOND, Limit(2)),
+        DurationClass("slow", 30 * SECOND, Limit(1)),
+    )
+)
 JOB = Job(1, "id", 1, Submitter("user", "1"), "handler:grade", b"", 0)
 FIRST = View(
     JOB, position=1, release=0, nonce=1, running_versions=(), now=SECOND, paused=None, serving=1, free=0
 )
 
 
+def of_class(level: int, used: tuple[int, ...], limits: tuple[int, ...] = (4, 2, 1)) -> View:
+    """Give a waiting job of a class on a floor with so many units taken."""
+    return replace(FIRST, job=replace(JOB, level=level, elastic=False), used=used, limits=limits)
+
+
 def test_the_first_thing_that_keeps_a_job_is_told() -> None:
-    alone = replace(FIRST, serving=0)
-    later = replace(alone, release=SECOND * 5 // 2)
+    full = of_class(3, (4, 2, 1))
+    alone = replace(full, serving=0)
+    stopped = replace(alone, job=replace(alone.job, blocked=True))
+    later = replace(stopped, release=SECOND * 5 // 2)
     paused = replace(later, paused=Pause("ann", "new disks", 0))
-    assert waiting_for(paused) == Reason("paused", "the queue is paused by ann: new disks")
-    assert waiting_for(later) == Reason("due", "released in 2 s")
-    assert waiting_for(alone) == Reason("no-worker", "no worker serves 'handler:grade' at the moment")
-    assert waiting_for(FIRST) == Reason("slots", "all slots are busy")
-    assert waiting_for(replace(FIRST, position=3)) == Reason("slots", "all slots are busy, 2 ahead in line")
+    for view, code, text in (
+        (paused, "paused", "the queue is paused by ann: new disks"),
+        (later, "due", "released in 2 s"),
+        (stopped, "stopping", "its last run is being stopped"),
+        (alone, "no-worker", "no worker serves 'handler:grade' at the moment"),
+        (full, "class", "medium limit reached: 2 of 2 running"),
+        (FIRST, "slots", "all slots are busy"),
+        (replace(FIRST, position=3), "slots", "all slots are busy, 2 ahead in line"),
+    ):
+        assert waiting_for(view, CLASSES) == Reason(code, text)
+
+
+@pytest.mark.parametrize(
+    ("level", "used", "reason"),
+    [
+        (3, (1, 1, 1), Reason("class", "slow limit reached: 1 of 1 running")),
+        (3, (2, 2, 1), Reason("class", "medium limit reached: 2 of 2 running")),
+        (3, (5, 3, 0), Reason("class", "medium limit reached: 3 of 2 running")),
+        (2, (4, 1, 1), Reason("slots", "all slots are busy")),
+        (2, (4, 2, 1), Reason("class", "medium limit reached: 2 of 2 running")),
+        (1, (4, 2, 1), Reason("slots", "all slots are busy")),
+    ],
+)
+def test_of_the_levels_that_a_job_needs_the_first_full_one_is_named(
+    level: int, used: tuple[int, ...], reason: Reason
+) -> None:
+    assert waiting_for(of_class(level, used), CLASSES) == reason
+
+
+def test_an_elastic_job_waits_for_a_slot_only() -> None:
+    elastic = replace(of_class(1, (4, 2, 1)), job=replace(JOB, elastic=True))
+    assert waiting_for(elastic, CLASSES) == Reason("slots", "all slots are busy")
+
+
+def test_a_reader_with_older_settings_names_no_class_that_it_does_not_know() -> None:
+    assert waiting_for(of_class(3, (1, 1, 1)), PLAIN) == Reason("slots", "all slots are busy")
 
 
 def test_a_job_that_does_not_wait_waits_for_nothing() -> None:
-    assert waiting_for(replace(FIRST, job=replace(JOB, phase=Phase.RUNNING))) is None
+    assert waiting_for(replace(FIRST, job=replace(JOB, phase=Phase.RUNNING)), PLAIN) is None
 
 
 def test_the_policy_says_what_it_counted() -> None:

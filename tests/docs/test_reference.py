@@ -5,7 +5,14 @@ import re
 from pydantic import BaseModel
 
 from maitred import duration
-from maitred.config import DelayConfig, MaxWaitingConfig, QueueConfig, StoreConfig
+from maitred.config import (
+    ClassConfig,
+    DelayConfig,
+    InteractiveConfig,
+    MaxWaitingConfig,
+    QueueConfig,
+    StoreConfig,
+)
 from maitred.http import create_app
 from maitred.service.desk import Desk
 from maitred.store.memory import MemoryStores
@@ -23,11 +30,13 @@ def defaults() -> dict[str, str]:
         "store.": StoreConfig,
         "delay.": DelayConfig,
         "max_waiting.": MaxWaitingConfig,
+        "classes.NAME.": ClassConfig,
+        "interactive.": InteractiveConfig,
     }
     found = {}
     for prefix, table in tables.items():
         for name, field in table.model_fields.items():
-            if name in ("delay", "max_waiting"):
+            if f"{name}." in tables or name == "classes":
                 continue
             value = field.default
             if field.is_required():

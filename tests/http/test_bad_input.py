@@ -55,7 +55,7 @@ FAULTS: list[tuple[str, Any]] = [
     ("expires_at", "2026-11-15T20:55:00"),
     ("expires_at", "9999-01-01T00:00:00Z"),
     ("class", "fast"),
-    ("duration", 3),
+    ("duration", 601),
     ("batch", "b1"),
     ("profile_name", "p"),
     ("abandon_after", 60),

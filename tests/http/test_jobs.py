@@ -114,7 +114,7 @@ async def test_a_running_job_tells_its_worker_and_its_present_run(guest: Guest, 
     ]
     [running] = (await guest.sees("/running"))["items"]
     assert (running["id"], running["worker"], running["duration"]) == (job["id"], "w", 600.0)
-    assert running["class"] is None
+    assert (running["class"], running["elastic"]) == ("default", True)
 
 
 async def test_an_ended_job_tells_result_and_timeline(guest: Guest, clock: Clock) -> None:
@@ -162,8 +162,10 @@ async def test_l17_an_unknown_id_is_not_found(guest: Guest, id: str) -> None:
         ("POST", "/release"),
         ("POST", "/delay"),
         ("POST", "/cancel"),
+        ("POST", "/duration"),
     ):
-        answer = await guest.asks(verb, id, what)
+        sent = {"json": {"seconds": 3}} if what == "/duration" else {}
+        answer = await guest.asks(verb, id, what, **sent)
         assert is_problem(answer, 404, "unknown-job"), (verb, what, answer.text)
         assert repr(id) in answer.json()["detail"]
     assert await guest.store.snapshot() == before
@@ -239,7 +241,7 @@ async def test_many_takes_a_thousand_and_no_more(guest: Guest) -> None:
 
 async def test_a_running_job_tells_the_seconds_that_it_was_granted(guest: Guest) -> None:
     job = await guest.submits()
-    assert job["duration"] is None
+    assert job["duration"] == 600.0, "that is how long it will be granted at most"
     await guest.store.join("w", 1, ["handler:grade"])
     assert (await guest.asks("GET", job["id"])).json()["duration"] == 600.0
 

@@ -198,7 +198,7 @@ async def test_a_queue_tells_settings_counts_and_whether_it_is_paused(guest: Gue
     assert queue["counts"] == {"pending": 5, "processing": 2, "held": 0, "completed": 1, "failed": 1}
     assert (queue["waiting"], queue["running"], queue["slots"], queue["free"]) == (5, 2, 2, 0)
     assert (queue["settings"]["time_limit"], queue["settings"]["order"]) == (600.0, "newest-first")
-    assert queue["classes"] == [{"name": "default", "cap": 600.0, "limit": 2, "running": 2}]
+    assert queue["classes"] == [{"name": "default", "cap": 600.0, "limit": 2, "running": 2, "used": 2}]
     assert (queue["paused"], queue["held"]) == (False, {"submitters": [], "profiles": []})
     paused = await guest.http.post(f"{guest.url}/pause", json={"reason": "lunch"})
     assert paused.json()["paused"] is True

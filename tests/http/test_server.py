@@ -13,6 +13,7 @@ from maitred.core.settings import Settings
 from maitred.errors import (
     ConfigError,
     InvalidJob,
+    LongerDuration,
     NotMovable,
     OtherSubmitter,
     QueueFull,
@@ -26,6 +27,8 @@ from maitred.http import Server, create_app, own_hosts, take_port
 from maitred.http.server import address
 from maitred.service.desk import Desk
 from maitred.store.memory import MemoryStores
+from maitred.wire import JobBody
+from tests.http.floor import THREE
 from tests.http.guest import HOST, Guest, body, is_problem
 
 
@@ -172,6 +175,29 @@ async def test_the_client_gets_documents_and_typed_errors_from_a_real_server() -
         assert (await client.cancel("grading", job.id, "enough")).code == "cancelled"
         await client.remove("grading", job.id)
         assert [item.key for item in (await client.line("grading")).items] == ["d", "c"]
+
+
+async def test_the_client_asks_for_classes_and_makes_jobs_shorter() -> None:
+    async with open_house(THREE) as url, Client(url) as client:
+        job = await client.put("grading", JobBody.model_validate({**body("a"), "class": "slow"}))
+        assert (job.class_, job.duration) == ("slow", 30.0)
+        assert [each.name for each in (await client.queue("grading")).classes] == ["fast", "medium", "slow"]
+        shorter = await client.shorten("grading", job.id, 5)
+        assert (shorter.class_, shorter.duration) == ("medium", 5.0)
+        with pytest.raises(LongerDuration, match="only be lowered"):
+            await client.shorten("grading", job.id, 6)
+        with pytest.raises(InvalidJob) as refused:
+            await client.shorten("grading", job.id, 31)
+        assert [fault.path for fault in refused.value.faults] == ["seconds"]
+
+
+def test_the_description_has_classes_durations_and_what_shortening_takes() -> None:
+    schemas = create_app(Desk(MemoryStores()), hosts=[HOST]).openapi()["components"]["schemas"]
+    assert {"class", "duration"} <= set(schemas["JobBody"]["properties"])
+    assert schemas["DurationBody"]["required"] == ["seconds"]
+    assert set(schemas["ClassDocument"]["required"]) == {"name", "cap", "limit", "running"}
+    assert {"classes", "elastic", "interactive"} <= set(schemas["SettingsDocument"]["properties"])
+    assert {"class", "elastic", "duration"} <= set(schemas["RunningJob"]["properties"])
 
 
 async def test_the_client_can_ask_about_a_submitter_whose_id_is_a_way_up() -> None:

@@ -10,6 +10,7 @@ from maitred.core.settings import Settings
 from maitred.service.intake import Accepted
 from maitred.store.memory import MemoryStores
 from maitred.store.port import Store, Stores
+from tests.http.floor import THREE
 
 
 @pytest.fixture
@@ -53,6 +54,27 @@ async def test_every_setting_of_a_put_arrives(queue: maitred.Queue) -> None:
     assert (await queue.job(now.id)).band == "immediate"
 
 
+async def test_a_class_or_a_duration_is_asked_for_and_made_shorter(
+    queue: maitred.Queue, store: Store
+) -> None:
+    await store.configure(THREE)
+    named = await queue.put("a", submitter="user:1", handler="grade", class_="slow")
+    timed = await queue.put("b", submitter="user:2", handler="grade", duration=5)
+    assert ((await queue.job(named.id)).class_, (await queue.job(timed.id)).class_) == ("slow", "medium")
+    for wrong in ({"class_": "quick"}, {"duration": float("nan")}, {"class_": "fast", "duration": 3}):
+        with pytest.raises(maitred.InvalidJob, match="slow"):
+            await queue.put("c", submitter="user:3", handler="grade", **wrong)
+    shorter = await queue.shorten(named.id, 2.5)
+    assert (shorter.class_, shorter.duration) == ("fast", 2.5)
+    with pytest.raises(maitred.LongerDuration):
+        await queue.shorten(named.id, 3)
+    with pytest.raises(maitred.LongerDuration):
+        await queue.put("a", submitter="user:1", handler="grade", class_="slow")
+    for wrong_length in (0, -1, 31, float("nan"), float("inf")):
+        with pytest.raises(maitred.InvalidJob, match="at most 30 s"):
+            await queue.shorten(named.id, wrong_length)
+
+
 async def test_faults_are_raised_with_all_their_paths(queue: maitred.Queue, store: Store) -> None:
     before = await store.snapshot()
     with pytest.raises(maitred.InvalidJob) as raised:
@@ -68,6 +90,8 @@ async def test_faults_are_raised_with_all_their_paths(queue: maitred.Queue, stor
         {"key": "k", "submitter": "user:7", "handler": "grade", "args": {1: 2}},
         {"key": "k", "submitter": "user:7", "command": ["\ud800"]},
         {"key": "k", "submitter": "user:7", "command": ["ls"], "metadata": {"\ud800": "x"}},
+        {"key": "k", "submitter": "user:7", "handler": "grade", "class_": "fast"},
+        {"key": "k", "submitter": "user:7", "handler": "grade", "duration": float("inf")},
         {"key": "k", "submitter": "user:7"},
         {"key": "k", "submitter": "user:7", "handler": "a", "command": ["b"]},
     ):

@@ -1,4 +1,7 @@
-"""The commands that ask a server: submit, show, line, release, delay, rm, cancel, pause, resume, check."""
+"""The commands that ask a server.
+
+Of a job: submit, show, release, delay, shorten, rm, cancel. Of a queue: line, pause, resume, check.
+"""
 
 import asyncio
 import getpass
@@ -17,6 +20,7 @@ from maitred.cli.exits import expected
 from maitred.cli.printing import print_check, print_job, print_line, print_queue, say
 from maitred.cli.waiting import INTERRUPTED, Wait, exit_status, left_alone
 from maitred.client import Client
+from maitred.duration import parse as parse_duration
 from maitred.errors import ConfigError
 from maitred.wire import JobDocument, Page, QueueDocument
 
@@ -56,6 +60,12 @@ def submit(
     priority: Annotated[int | None, typer.Option("--priority", help="0..99, lower first.")] = None,
     immediate: Annotated[bool, typer.Option("--immediate", help="Before everything scheduled.")] = False,
     bulk: Annotated[bool, typer.Option("--bulk", help="Yield to all others.")] = False,
+    class_: Annotated[
+        str | None, typer.Option("--class", help="One of the queue's duration classes.")
+    ] = None,
+    duration: Annotated[
+        str | None, typer.Option("--duration", help="How long it may run, such as 5s or 2m.")
+    ] = None,
     metadata: Annotated[
         list[str] | None, typer.Option("--metadata", help="name=text, by which jobs can be listed.")
     ] = None,
@@ -81,6 +91,8 @@ def submit(
         "priority": priority,
         "immediate": immediate or None,
         "bulk": bulk or None,
+        "class": class_,
+        "duration": None if duration is None else _seconds("--duration", duration),
         "metadata": dict(_named("--metadata", text) for text in metadata or []) or None,
         "expires_at": expires_at,
         "response_url": response_url,
@@ -132,7 +144,7 @@ def line(
     data: options.Data = options.DEFAULT_DATA,
     as_json: options.Json = False,
 ) -> None:
-    """Show the queue in one line, and who waits, in the order in which they will start."""
+    """Show the queue in one line, and who waits, in line order."""
 
     async def look(client: Client) -> tuple[Page[JobDocument], QueueDocument]:
         return await client.line(queue, limit), await client.queue(queue)
@@ -168,6 +180,22 @@ def delay(
 ) -> None:
     """Move a waiting job behind all others of its band and priority."""
     print_job(_ask(server, data, lambda client: client.delay(queue, id, nonce)), as_json=as_json)
+
+
+@commands.command()
+@expected
+def shorten(
+    id: options.JobId,
+    duration: Annotated[str, typer.Argument(metavar="DURATION", help="Such as 5s or 2m, from its start on.")],
+    *,
+    queue: options.Queue = options.DEFAULT_QUEUE,
+    server: options.Server = None,
+    data: options.Data = options.DEFAULT_DATA,
+    as_json: options.Json = False,
+) -> None:
+    """Let a waiting or running job take only so long; it stops if it has run longer already."""
+    seconds = _seconds("DURATION", duration)
+    print_job(_ask(server, data, lambda client: client.shorten(queue, id, seconds)), as_json=as_json)
 
 
 @commands.command("rm")
@@ -242,6 +270,13 @@ def check(
     print_check(found, as_json=as_json)
     if not all(violation.repaired for violation in found.violations):
         raise typer.Exit(1)
+
+
+def _seconds(option: str, text: str) -> float:
+    try:
+        return parse_duration(text) / 1_000_000
+    except ValueError as error:
+        raise ConfigError(f"{option}: {error}.") from error
 
 
 def _submitter(text: str | None) -> dict[str, str]:

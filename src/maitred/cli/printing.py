@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from maitred import duration
 from maitred.wire import CheckDocument, JobDocument, Page, QueueDocument
 
 
@@ -41,6 +42,7 @@ def print_job(job: JobDocument, *, as_json: bool) -> None:
             ("position", job.position),
             ("waiting for", job.waiting_for and job.waiting_for.text),
             ("band", f"{job.band}, priority {job.priority}"),
+            ("class", _class(job)),
             ("delay", job.delay_reason),
             ("created", _clock(job.created_at)),
             ("released", _clock(job.release_at) if job.phase == "waiting" else None),
@@ -50,6 +52,14 @@ def print_job(job: JobDocument, *, as_json: bool) -> None:
             ("result", None if job.result is None else json.dumps(job.result, ensure_ascii=False)),
         ]
     )
+
+
+def _class(job: JobDocument) -> str:
+    """Say which class a job asked for, and how long it may run where that is known."""
+    name = job.class_ or ("interactive" if job.band == "interactive" else "elastic")
+    if job.duration is None:
+        return name
+    return f"{name}, {'up to ' if name == 'elastic' else ''}{duration.show(round(job.duration * 1_000_000))}"
 
 
 def print_line(page: Page[JobDocument], queue: QueueDocument, *, as_json: bool) -> None:
@@ -62,7 +72,8 @@ def print_line(page: Page[JobDocument], queue: QueueDocument, *, as_json: bool) 
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("#", justify="right")
-    for heading in ("key", "submitter", "band", "waits for"):
+    classes = ("class",) if len(queue.classes) > 1 else ()
+    for heading in ("key", "submitter", "band", *classes, "waits for"):
         table.add_column(heading, overflow="fold")
     # An id is copied whole or not at all, so it keeps its room in the narrowest table.
     longest = max(len(job.id) for job in page.items)
@@ -70,7 +81,8 @@ def print_line(page: Page[JobDocument], queue: QueueDocument, *, as_json: bool) 
     for job in page.items:
         who = f"{job.submitter.type}:{job.submitter.id}"
         reason = job.waiting_for.text if job.waiting_for else ""
-        table.add_row(*_plain([job.position, job.key, who, job.band, reason, job.id]))
+        its_class = [job.class_ or "elastic"] if classes else []
+        table.add_row(*_plain([job.position, job.key, who, job.band, *its_class, reason, job.id]))
     _console().print(table)
     if page.total is not None and page.total > len(page.items):
         typer.echo(f"and {page.total - len(page.items)} more")

@@ -87,6 +87,11 @@ class Client:
         """Move a job to the end."""
         return await self._move(queue, id, "delay", nonce)
 
+    async def shorten(self, queue: str, id: str, seconds: float) -> JobDocument:
+        """Let a waiting or running job take only so many seconds."""
+        answer = await self._call("POST", queue, "jobs", id, "duration", body={"seconds": seconds})
+        return JobDocument.model_validate(answer)
+
     async def cancel(self, queue: str, id: str, reason: str = "") -> JobDocument:
         """End a job that has not ended."""
         answer = await self._call("POST", queue, "jobs", id, "cancel", body={"reason": reason})
@@ -169,4 +174,6 @@ def _refusal(answer: httpx.Response, queue: str = "", _kind: str = "", id: str =
 
 
 def _plain(job: JobBody | Mapping[str, Any]) -> Any:
-    return job.model_dump(mode="json", exclude_defaults=True) if isinstance(job, JobBody) else dict(job)
+    if isinstance(job, JobBody):
+        return job.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return dict(job)

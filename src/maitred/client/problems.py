@@ -16,6 +16,8 @@ _PLAIN: tuple[type[MaitredError], ...] = (
     errors.NotMovable,
     errors.OtherNonce,
     errors.AlreadyEnded,
+    errors.LongerDuration,
+    errors.Interactive,
     errors.SettingsForbidden,
     errors.StoreError,
     errors.StoreUnavailable,

@@ -6,9 +6,14 @@ up with the clock (expired jobs, lost workers), then makes its one change, then 
 
 from collections.abc import Sequence
 
-from maitred.core.floor import Worker
+from maitred.core.classes import level_for
+from maitred.core.floor import SETTLED, Worker
 from maitred.core.job import (
+    BLOCKED,
     COMMAND,
+    Admission,
+    Band,
+    Denial,
     Finish,
     Job,
     Lane,
@@ -24,7 +29,15 @@ from maitred.core.job import (
 )
 from maitred.core.seating import Seating
 from maitred.core.settings import Settings
-from maitred.errors import AlreadyEnded, NotMovable, NotWaiting, OtherNonce, SettingsForbidden
+from maitred.errors import (
+    AlreadyEnded,
+    Interactive,
+    LongerDuration,
+    NotMovable,
+    NotWaiting,
+    OtherNonce,
+    SettingsForbidden,
+)
 
 SWEPT_PER_TICK = 200
 
@@ -42,11 +55,9 @@ class House(Seating):
     def _put(self, order: Order) -> Put | Refusal:
         old = self._newest(order.id)
         live = self._unended(old)
-        if live and live.submitter != order.submitter:
-            return "other-submitter"
-        announced = self.floor.announced
-        if order.need != COMMAND and announced and order.need not in announced:
-            return "unknown-handler"
+        refusal = self._forbidden(order, live)
+        if refusal:
+            return refusal
         if old and old.phase in (Phase.WAITING, Phase.HELD):
             return self._update(old, order)
         if len(self.waiting()) >= self.settings.max_total:
@@ -67,17 +78,33 @@ class House(Seating):
         self._arrive(job, order, arrival=record)
         return Put(outcome, record, job.version)
 
+    def _forbidden(self, order: Order, live: Job | None) -> Refusal | None:
+        """Tell what forbids this PUT whether or not the job waits."""
+        if order.level > len(self.settings.levels):
+            return "no-class"
+        if live and live.submitter != order.submitter:
+            return "other-submitter"
+        if live and live.band is Band.INTERACTIVE:
+            return "interactive"
+        announced = self.floor.announced
+        if order.need != COMMAND and announced and order.need not in announced:
+            return "unknown-handler"
+        return None
+
     def _unended(self, job: Job | None) -> Job | None:
         """Give the newest version that has not ended; an older one may run on where the newest has ended."""
         while job is not None and job.phase is Phase.ENDED:
             job = self.jobs.get(job.previous)
         return job
 
-    def _update(self, job: Job, order: Order) -> Put:
+    def _update(self, job: Job, order: Order) -> Put | Refusal:
+        if self._sure_of(order) > self._sure_of(job):
+            return "longer-duration"
         if job.phase is Phase.HELD:
             self._describe(job, order)
             return Put("updated", job.record, job.version)
-        lane = Lane.of(job.band, order.priority, order.level, order.need)
+        need = BLOCKED + order.need if job.blocked else order.need
+        lane = Lane.of(job.band, order.priority, order.level, need)
         if order.band < job.band:
             self._leave(job)
             self._describe(job, order)
@@ -95,13 +122,19 @@ class House(Seating):
 
     def _describe(self, job: Job, order: Order) -> None:
         job.body, job.need, job.priority = order.body, order.need, order.priority
-        job.level, job.elastic, job.expires_at = order.level, order.elastic, order.expires_at
+        job.level, job.elastic, job.duration = order.level, order.elastic, order.duration
+        job.expires_at = order.expires_at
+
+    def _sure_of(self, asked: Job | Order) -> int:
+        """Give the time that nobody can cut: an elastic job is sure of the fastest cap only."""
+        levels = self.settings.levels
+        return levels[0].cap if asked.elastic else asked.duration or levels[asked.level - 1].cap
 
     def _arrive(self, job: Job, order: Order, arrival: int) -> None:
         delay = self.recent.delay(order, self.settings, self.now)
         job.delay, job.recent = delay.length, delay.recent
         job.release, job.arrival = self.now + delay.length, arrival
-        job.own = not order.band.pooled
+        job.own, job.blocked = not order.band.pooled, job.id in self.stops.values()
         if job.own:
             self.line.join_own(job)
         else:
@@ -131,6 +164,71 @@ class House(Seating):
                 elif job.phase is Phase.RUNNING:
                     self._log(job, self._stop(job, "cancelled"), "cancelled")
                 self._end(job, "cancelled", message)
+
+    def shorten(self, id: str, duration: int, now: int, dice: bytes) -> None:
+        """Lower the duration of a waiting or running job; below the time already run it stops."""
+        with self._verb(now, dice):
+            job = next(self._versions(id))
+            if job.phase is Phase.ENDED:
+                raise AlreadyEnded
+            if job.band is Band.INTERACTIVE:
+                raise Interactive
+            levels = self.settings.levels
+            level = level_for(levels, duration)
+            if level is None or duration > (job.duration or levels[-1 if job.elastic else job.level - 1].cap):
+                raise LongerDuration
+            if job.phase is Phase.RUNNING:
+                self._shorten_run(job, level, duration)
+            elif job.phase is Phase.WAITING and not job.elastic and level != job.level:
+                self._leave(job)
+                job.level, job.own = level, True
+                self.line.join_own(job)
+            job.duration = duration
+            job.level = job.level if job.elastic else level
+
+    def _shorten_run(self, job: Job, level: int, duration: int) -> None:
+        worker, hold = self._hold_of(job)
+        if not hold.stopping and duration < hold.duration:
+            self._lower(worker, hold, level, duration, "time-limit")
+
+    # ---------------------------------------------------------------- interactive jobs
+
+    def admit(self, order: Order, now: int, dice: bytes) -> Admission:
+        """Start an interactive job if a slot is free after the cycle, or deny it and keep nothing of it."""
+        self._catch_up(now)
+        self._cycle(dice)
+        denied = self._denied(order)
+        worker = None if denied else self.floor.pick(order.need, None)
+        record = 0
+        if worker:
+            record = self._next()
+            job = Job(record, order.id, 1, order.submitter, order.need, order.body, self.now)
+            job.band, job.level, job.elastic = Band.INTERACTIVE, 1, False
+            job.duration, job.release, job.arrival = self.settings.interactive_cap, self.now, record
+            self.jobs[record] = job
+            self.newest[order.id] = record
+            self._send(worker.name, self._start(job, worker, dice, 1))
+        elif denied == "slots" and self.settings.elastic == "squeeze":
+            self._lower_one(dice)
+        self._cycle(dice)
+        return Admission(record, denied)
+
+    def _denied(self, order: Order) -> Denial:
+        mine = [h for _, h in self.floor.interactives() if self.jobs[h.record].submitter == order.submitter]
+        if order.id in self.newest:
+            return "known"
+        if self.paused is not None:
+            return "paused"
+        if len(mine) >= self.settings.interactive_per_submitter:
+            return "per-submitter"
+        if not any(order.need in w.serves for w in self.floor.workers.values() if not w.draining):
+            return "no-worker"
+        return "" if self.floor.pick(order.need, None) else "slots"
+
+    def _lower_one(self, dice: bytes) -> None:
+        """Lower one elastic run of the highest class by one class."""
+        for worker, hold in self.floor.highest(dice, 1):
+            self._give_way(worker, hold, hold.level - 1, "cut")
 
     # ---------------------------------------------------------------- operators
 
@@ -170,12 +268,15 @@ class House(Seating):
             self.paused = None
 
     def configure(self, settings: Settings, now: int, dice: bytes) -> None:
-        """Take new settings; the order cannot change while scheduled or bulk jobs wait."""
+        """Take new settings; neither order nor classes can change while jobs stand in their way."""
         with self._verb(now, dice):
             standing = any(place.lane.band.pooled for place in self.line)
             if settings.order != self.settings.order and standing:
                 raise SettingsForbidden
-            self.settings = settings
+            used = self.waiting() or any(worker.holds for worker in self.floor.workers.values())
+            if settings.floor_plan != self.settings.floor_plan and used:
+                raise SettingsForbidden
+            self.floor.settings = settings
 
     # ---------------------------------------------------------------- workers
 
@@ -201,12 +302,12 @@ class House(Seating):
         lost = []
         for result in results:
             hold = self._held(worker, result.lease)
-            if not hold or hold.stopping:
+            if not hold or hold.stopping in SETTLED:
                 lost.append(result.lease)
             if not hold:
                 continue
-            self.floor.drop(self.floor.workers[worker], hold.record)
-            if not hold.stopping:
+            self._unhand(self.floor.workers[worker], hold)
+            if hold.stopping not in SETTLED:
                 job = self.jobs[hold.record]
                 self._log(job, hold, result.code)
                 self._end(job, result.code, result.message, result.result)
@@ -228,7 +329,8 @@ class House(Seating):
     def renew(self, worker: str, held: Sequence[Lease], now: int, dice: bytes) -> Shift:
         """Extend the worker's lease; confirm what it holds, tell what it lost and what it missed.
 
-        A stopped job that the worker does not know of gives its slot back at once.
+        A stopped job that the worker does not know of gives its slot back at once. What was told about the
+        others is told again, since messages may be lost.
         """
         self._catch_up(now)
         me = self.floor.workers.get(worker)
@@ -241,16 +343,19 @@ class House(Seating):
             if hold:
                 named.add(hold.record)
                 hold.confirmed = True
-            if not hold or hold.stopping:
+            if not hold or hold.stopping in SETTLED:
                 lost.append(lease)
-        missed = []
-        for hold in sorted(me.holds.values(), key=lambda hold: hold.number):
-            if hold.record in named:
-                continue
-            if hold.stopping:
-                self.floor.drop(me, hold.record)
-            else:
-                missed.append(self._start_of(hold))
+            elif hold.stopping:
+                self._say_stop(me, hold)
+            elif hold.lowered:
+                self._say_lower(me, hold)
+        unknown = [hold for hold in me.holds.values() if hold.record not in named]
+        self._give_back(worker, [hold for hold in unknown if hold.stopping], lost=False)
+        missed = [
+            self._start_of(hold)
+            for hold in sorted(unknown, key=lambda hold: hold.number)
+            if not hold.stopping
+        ]
         shift = self._shift(lost, worker, dice)
         return shift._replace(starts=missed + shift.starts)
 

@@ -7,8 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from maitred.core.classes import limits
+from maitred.core.floor import SETTLED, Kind
 from maitred.core.job import Phase
-from maitred.core.snapshot import Snapshot, state_counts
+from maitred.core.settings import Settings
+from maitred.core.snapshot import HoldState, Snapshot, WorkerState, state_counts
 
 
 class Violation(NamedTuple):
@@ -19,10 +22,12 @@ class Violation(NamedTuple):
     repaired: bool = False
 
 
-def violations(snapshot: Snapshot, stages: tuple[str, ...] = ("processing",)) -> list[Violation]:
-    """List everything that is broken; nothing, if all is well."""
+def violations(snapshot: Snapshot, settings: Settings | None = None) -> list[Violation]:
+    """List everything that is broken in a queue with these settings; nothing, if all is well."""
+    settings = settings or Settings()
     found = [violation for rule in RULES for violation in rule(snapshot)]
-    if snapshot.counts != state_counts(snapshot.jobs, stages):
+    found += [violation for rule in FLOOR_RULES for violation in rule(snapshot, settings)]
+    if snapshot.counts != state_counts(snapshot.jobs, settings.stages):
         found.append(Violation("counts", f"counts per state are {snapshot.counts}"))
     return found
 
@@ -61,7 +66,7 @@ def records(snapshot: Snapshot) -> Iterator[Violation]:
     held = {hold.record: hold for worker in snapshot.workers.values() for hold in worker.holds}
     for record, job in snapshot.jobs.items():
         hold = held.get(record)
-        if (job.phase is Phase.RUNNING) != (hold is not None and not hold.stopping):
+        if (job.phase is Phase.RUNNING) != (hold is not None and hold.stopping not in SETTLED):
             yield Violation("state", f"job {job.id!r} is {job.phase} and its lease is {hold}")
         if job.id not in snapshot.newest:
             yield Violation("ids", f"job {job.id!r} is not found by its id")
@@ -77,7 +82,7 @@ def leases(snapshot: Snapshot) -> Iterator[Violation]:
         if worker.free != free:
             yield Violation("slots", f"worker {name!r} has {worker.free} free slots, and should have {free}")
         for hold in worker.holds:
-            if not hold.stopping and hold.record not in snapshot.jobs:
+            if hold.stopping not in SETTLED and hold.record not in snapshot.jobs:
                 yield Violation("lease", f"worker {name!r} holds record {hold.record}, which is not kept")
     if snapshot.free != sum(worker.free for worker in snapshot.workers.values()):
         yield Violation("slots", f"{snapshot.free} slots are said to be free")
@@ -98,4 +103,85 @@ def counters(snapshot: Snapshot) -> Iterator[Violation]:
         yield Violation("own", "the list of jobs with a place of their own is not what has one")
 
 
+def _runs(snapshot: Snapshot) -> Iterator[tuple[WorkerState, HoldState]]:
+    return ((worker, hold) for worker in snapshot.workers.values() for hold in worker.holds)
+
+
+def levels(snapshot: Snapshot, settings: Settings) -> Iterator[Violation]:
+    """Units of each level are those that leases hold, and the limits follow from the live slots."""
+    slots = sum(worker.slots for worker in snapshot.workers.values() if not worker.draining)
+    if snapshot.slots != slots:
+        yield Violation("slots", f"{snapshot.slots} slots are said to be live, {slots} are")
+    held = [hold.level for _, hold in _runs(snapshot)]
+    used = tuple(sum(level >= k for level in held) for k in range(1, len(settings.levels) + 1))
+    if snapshot.used != used:
+        yield Violation("levels", f"levels are said to have {snapshot.used} running jobs, they have {used}")
+
+
+def stops(snapshot: Snapshot, settings: Settings) -> Iterator[Violation]:
+    """Only elastic runs are cut, never before the fastest cap, and only interactive ones are halted."""
+    fastest = settings.levels[0].cap
+    for _, hold in _runs(snapshot):
+        run = f"the run of record {hold.record}"
+        if hold.stopping == "cut" and (
+            hold.kind is not Kind.ELASTIC or snapshot.now < hold.start + min(fastest, hold.duration)
+        ):
+            yield Violation("cut", f"{run} was cut short of what it was sure of")
+        if hold.lowered == "cut" and (hold.kind is not Kind.ELASTIC or hold.duration < fastest):
+            yield Violation("cut", f"{run} was cut to {hold.duration} µs")
+        if (hold.stopping == "halted") > (hold.kind is Kind.INTERACTIVE):
+            yield Violation("halt", f"{run} was halted, and is not interactive")
+    stopping = {hold.record for _, hold in _runs(snapshot) if hold.stopping}
+    if snapshot.stops.keys() != stopping:
+        yield Violation(
+            "stops", f"stops of {sorted(snapshot.stops)} are noted, {sorted(stopping)} are under way"
+        )
+    blocked = {job.id for job in snapshot.jobs.values() if job.blocked}
+    waiting = {job.id for job in snapshot.jobs.values() if job.phase is Phase.WAITING}
+    if blocked != waiting & set(snapshot.stops.values()):
+        yield Violation(
+            "blocked", f"{sorted(blocked)} wait for a stop, {sorted(snapshot.stops.values())} stop"
+        )
+
+
+def candidates(snapshot: Snapshot, settings: Settings) -> Iterator[Violation]:
+    """Check that the runs listed to give way, and as being stopped, are those that the leases name."""
+    least = 1 if settings.elastic == "borrow" else 2
+    giving_way: dict[int, list[int]] = {}
+    credit = []
+    for worker, hold in _runs(snapshot):
+        if worker.draining:
+            continue
+        if hold.stopping:
+            credit.append(hold.record)
+        elif hold.kind is Kind.INTERACTIVE:
+            giving_way.setdefault(0, []).append(hold.record)
+        elif hold.kind is Kind.ELASTIC and hold.level >= least:
+            giving_way.setdefault(hold.level, []).append(hold.record)
+    if snapshot.credit != sorted(credit):
+        yield Violation("credit", f"{snapshot.credit} are listed as being stopped, {sorted(credit)} are")
+    if snapshot.giving_way != {level: sorted(records) for level, records in giving_way.items()}:
+        yield Violation("elastic", f"{snapshot.giving_way} are listed to give way, {giving_way} can")
+
+
+def idle(snapshot: Snapshot, settings: Settings) -> Iterator[Violation]:
+    """No slot idles while a due job that fits waits."""
+    if snapshot.paused:
+        return
+    free = [
+        limit - used
+        for limit, used in zip(limits(settings.levels, snapshot.slots), snapshot.used, strict=True)
+    ]
+    for place in snapshot.places:
+        served = any(worker.free and place.lane.need in worker.serves for worker in snapshot.workers.values())
+        if place.due(snapshot.now) and served and all(units > 0 for units in free[1 : place.lane.level]):
+            yield Violation("idle", f"a place in {place.lane} fits and waits")
+
+
 RULES: tuple[Callable[[Snapshot], Iterator[Violation]], ...] = (places, stacks, records, leases, counters)
+FLOOR_RULES: tuple[Callable[[Snapshot, Settings], Iterator[Violation]], ...] = (
+    levels,
+    stops,
+    candidates,
+    idle,
+)

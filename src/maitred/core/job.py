@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 DEFAULT_PRIORITY = 5
 COMMAND = "command"
+BLOCKED = "!"
 
 
 class Submitter(NamedTuple):
@@ -30,17 +31,18 @@ class Submitter(NamedTuple):
 
 
 class Band(IntEnum):
-    """Which part of the line a place stands in, first to last."""
+    """Which part of the line a place stands in, first to last; interactive jobs never stand in line."""
 
     FRONT = 0
     IMMEDIATE = 1
     SCHEDULED = 2
     BULK = 3
+    INTERACTIVE = 4
 
     @property
     def pooled(self) -> bool:
         """Tell whether places of this band are the submitter's, shared by its jobs of one lane."""
-        return self >= Band.SCHEDULED
+        return self in (Band.SCHEDULED, Band.BULK)
 
 
 class Lane(NamedTuple):
@@ -58,7 +60,7 @@ class Lane(NamedTuple):
 
     def __str__(self) -> str:
         """Give the text used in keys; text order is band, priority, class."""
-        return f"{self.band:d}.{self.priority:02d}.{self.level:d}.{self.need}"
+        return f"{self.band:d}.{self.priority:02d}.{self.level:02d}.{self.need}"
 
     @classmethod
     def read(cls, text: str) -> "Lane":
@@ -93,7 +95,9 @@ class Job:
     """One version of a job: the record that the store keeps.
 
     `record` is the sequence number it was made with, unique in the queue. `release` and `arrival` are those
-    of its place: of its own one while it has it (`own`), else of the one it took last.
+    of its place: of its own one while it has it (`own`), else of the one it took last. `duration` is what it
+    asked for; 0 is the cap of its class, or of the longest if it is elastic. While a run of the same job is
+    being stopped it is `blocked`: it stands in line and does not start.
     """
 
     record: int
@@ -107,6 +111,8 @@ class Job:
     priority: int = DEFAULT_PRIORITY
     level: int = 1
     elastic: bool = True
+    duration: int = 0
+    blocked: bool = False
     phase: Phase = Phase.WAITING
     own: bool = False
     stage: int = 0
@@ -128,8 +134,9 @@ class Job:
 
     @property
     def lane(self) -> Lane:
-        """The lane that the job waits in."""
-        return Lane.of(self.band, self.priority, self.level, self.need)
+        """The lane that the job waits in; nobody serves the need of a blocked one."""
+        need = BLOCKED + self.need if self.blocked else self.need
+        return Lane.of(self.band, self.priority, self.level, need)
 
     def state(self, stages: tuple[str, ...]) -> str:
         """Name the job's state: `pending` until its first start, then its stage, `held` or how it ended."""
@@ -154,6 +161,7 @@ class Order(NamedTuple):
     priority: int = DEFAULT_PRIORITY
     level: int = 1
     elastic: bool = True
+    duration: int = 0
     delay: int | None = None
     policy_floor: bool = False
     expires_at: int = 0
@@ -170,7 +178,25 @@ class Put(NamedTuple):
     version: int
 
 
-Refusal = Literal["other-submitter", "unknown-handler", "full-total", "full-per_submitter"]
+Refusal = Literal[
+    "no-class",
+    "other-submitter",
+    "longer-duration",
+    "interactive",
+    "unknown-handler",
+    "full-total",
+    "full-per_submitter",
+]
+
+
+Denial = Literal["", "known", "paused", "per-submitter", "no-worker", "slots"]
+
+
+class Admission(NamedTuple):
+    """Whether an interactive job was let in: its record, or the code of why not."""
+
+    record: int
+    denied: Denial = ""
 
 
 class Lease(NamedTuple):
@@ -181,7 +207,7 @@ class Lease(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A job handed to a worker: all that is needed to run it."""
+    """A job handed to a worker: all that is needed to run it, and for how long it may, from its start on."""
 
     lease: Lease
     id: str
@@ -190,12 +216,25 @@ class Start(NamedTuple):
     need: str
     body: bytes
     start: int
+    duration: int
 
 
 class Stop(NamedTuple):
-    """An order to a worker: end this work now. The reason is a stable code."""
+    """An order to a worker: end this work now. The reason is a stable code.
+
+    `limit` is the time limit that the run has passed, 0 if time is not the reason.
+    """
 
     lease: Lease
+    code: str
+    limit: int = 0
+
+
+class Lower(NamedTuple):
+    """An order to a worker: this run may take only so long, counted from its start; a code says why."""
+
+    lease: Lease
+    duration: int
     code: str
 
 
@@ -204,7 +243,7 @@ class Wake:
     """A hint to a worker: look at the clock again, `next_at` has come forward."""
 
 
-Message = Start | Stop | Wake
+Message = Start | Stop | Lower | Wake
 
 
 class Finish(NamedTuple):
@@ -284,7 +323,9 @@ class View:
 
     `position` is 1 for the first in line, None if the job does not wait. `serving` counts the live workers
     that serve its need, `free` is the most free slots that any of them has. `started` is the start of its
-    present run. `paused` is its queue's pause, None while it is open.
+    present run, `granted` how long that may take, `holding` the class whose units it holds. `limits` and
+    `used` are the units of each level, and how many are taken. `paused` is its queue's pause, None while it
+    is open.
     """
 
     job: Job
@@ -296,4 +337,8 @@ class View:
     paused: Pause | None
     serving: int
     free: int
+    limits: tuple[int, ...] = ()
+    used: tuple[int, ...] = ()
     started: int | None = None
+    granted: int | None = None
+    holding: int | None = None

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from maitred.core.delay import Recent
-from maitred.core.floor import Floor, Hold, Worker
+from maitred.core.floor import SETTLED, Floor, Hold, Kind, Worker
 from maitred.core.job import (
     Band,
     Job,
     Lease,
+    Lower,
     Message,
     Moment,
     Pause,
@@ -26,7 +27,7 @@ from maitred.core.job import (
     Submitter,
 )
 from maitred.core.line import Line
-from maitred.core.settings import Settings
+from maitred.core.settings import SECOND, Settings
 from maitred.errors import UnknownJob
 
 STARTS_PER_CYCLE = 256
@@ -40,7 +41,6 @@ class Seating:
     def __init__(self, queue: str, settings: Settings) -> None:
         """Open an empty queue."""
         self.queue = queue
-        self.settings = settings
         self.now = 0
         self.seq = 0
         self.paused: Pause | None = None
@@ -48,9 +48,15 @@ class Seating:
         self.jobs: dict[int, Job] = {}
         self.newest: dict[str, int] = {}
         self.line = Line()
-        self.floor = Floor()
+        self.floor = Floor(settings)
         self.recent = Recent()
+        self.stops: dict[int, str] = {}
         self.inboxes: dict[str, list[Message]] = {}
+
+    @property
+    def settings(self) -> Settings:
+        """What the queue is set to."""
+        return self.floor.settings
 
     def moment(self) -> Moment:
         """Give the time and the next moment that matters."""
@@ -62,6 +68,7 @@ class Seating:
         moments += [worker.lease_end for worker in self.floor.workers.values()]
         if self.paused is None:
             moments += [place.release for place in self.line if not place.due(self.now)]
+            moments += [self.floor.overdue_at] if self.floor.overdue_at is not None else []
         if self.more:
             moments.append(self.now)
         return min(moments, default=None)
@@ -117,28 +124,37 @@ class Seating:
         mine: list[Start] = []
         self.inboxes = {name: sent for name, sent in self.inboxes.items() if name in self.floor.workers}
         self._expire_due()
+        self.floor.overdue_at = None
         if self.paused is not None:
             return mine
         left = STARTS_PER_CYCLE
-        self.more = False
-        for place in self.line.in_order(self.now):
-            if not left or not (place.due(self.now) or self.settings.eager):
-                break
-            worker = self.floor.pick(place.lane.need, caller)
-            if not worker:
-                continue
-            left -= 1
+        while True:
+            left = self._seat_all(left, dice, caller, mine)
             self.more = not left
+            due = (place for place in self.line.in_order(self.now) if place.due(self.now))
+            if self.more or not self.floor.reclaim(due, self.now, dice, self._give_way):
+                return mine
+
+    def _seat_all(self, left: int, dice: bytes, caller: str | None, mine: list[Start]) -> int:
+        """Seat whoever fits into what is free; answer how many more may start in this cycle."""
+        eager = self.settings.eager
+        places = [place for place in self.line.in_order(self.now) if eager or place.due(self.now)]
+        for place, worker, units in self.floor.seatable(places, caller):
+            if not left:
+                break
+            left -= 1
             job = self._seat(place)
             if job.expires_at and job.expires_at <= self.now:
                 self._expire(job)
                 continue
-            start = self._start(job, worker, dice)
+            level = self.floor.start_class(units, job)
+            units.take(level)
+            start = self._start(job, worker, dice, level)
             if worker.name == caller:
                 mine.append(start)
             else:
-                self.inboxes.setdefault(worker.name, []).append(start)
-        return mine
+                self._send(worker.name, start)
+        return left
 
     def _seat(self, place: Place) -> Job:
         job = self.jobs[self.line.job_for(place)]
@@ -146,17 +162,25 @@ class Seating:
         job.release, job.arrival = place.release, place.arrival
         return job
 
-    def _start(self, job: Job, worker: Worker, dice: bytes) -> Start:
+    def _start(self, job: Job, worker: Worker, dice: bytes, level: int) -> Start:
         job.phase, job.worker, job.stage = Phase.RUNNING, worker.name, max(job.stage, 1)
         job.attempt += 1
-        hold = Hold(job.record, dice, self.now, self._next())
+        levels = self.settings.levels
+        kind, cap = Kind.SPECIFIC, levels[job.level - 1].cap
+        if job.band is Band.INTERACTIVE:
+            kind = Kind.INTERACTIVE
+        elif job.elastic and len(levels) > 1:
+            kind = Kind.ELASTIC
+            cap = levels[-1].cap if self.settings.elastic == "borrow" else levels[level - 1].cap
+        duration = min(job.duration, cap) if job.duration and kind is Kind.ELASTIC else job.duration or cap
+        hold = Hold(job.record, dice, self.now, self._next(), level, kind, duration)
         worker.holds[job.record] = hold
         return self._start_of(hold)
 
     def _start_of(self, hold: Hold) -> Start:
         job = self.jobs[hold.record]
         lease = Lease(hold.record, hold.token)
-        return Start(lease, job.id, job.version, job.attempt, job.need, job.body, hold.start)
+        return Start(lease, job.id, job.version, job.attempt, job.need, job.body, hold.start, hold.duration)
 
     def _shift(self, lost: list[Lease], worker: str, dice: bytes) -> Shift:
         known = worker in self.floor.workers
@@ -167,13 +191,32 @@ class Seating:
         hold = me.holds.get(lease.record) if me else None
         return hold if hold and hold.token == lease.token else None
 
+    def _unhand(self, worker: Worker, hold: Hold) -> None:
+        """Give slot and units back; a job that waited for this stop stands in line like any other again."""
+        self.floor.drop(worker, hold.record)
+        id = self.stops.pop(hold.record, None)
+        if id is None or id in self.stops.values():
+            return
+        job = self._newest(id)
+        if job and job.blocked:
+            self._set_blocked(job, blocked=False)
+
+    def _set_blocked(self, job: Job, *, blocked: bool) -> None:
+        """Keep a waiting job from starting, or let it; it has a place of its own from then on."""
+        self._leave(job)
+        job.blocked, job.own = blocked, True
+        self.line.join_own(job)
+
     def _give_back(self, worker: str, holds: list[Hold], *, lost: bool) -> None:
         """Return jobs to the front, last started first, so that the first started goes first again."""
         for hold in sorted(holds, key=lambda hold: -hold.number):
-            self.floor.drop(self.floor.workers[worker], hold.record)
-            if hold.stopping:
+            self._unhand(self.floor.workers[worker], hold)
+            if hold.stopping in SETTLED:
                 continue
             job = self.jobs[hold.record]
+            if (hold.stopping and hold.confirmed) or hold.kind is Kind.INTERACTIVE:
+                self._end_stopped(job, hold)
+                continue
             spent = lost and hold.confirmed
             self._log(job, hold, "lost" if lost else "handed-back")
             if self.newest[job.id] != job.record:
@@ -189,16 +232,62 @@ class Seating:
                     continue
             self._to_front(job)
 
+    def _end_stopped(self, job: Job, hold: Hold) -> None:
+        """End a run that was told to stop, or that cannot go on elsewhere; its worker does not say how."""
+        code = hold.stopping or "halted"
+        message = "its worker stopped" if code == "halted" else f"time limit {hold.duration / SECOND:g} s"
+        self._log(job, hold, code)
+        self._end(job, code, message)
+
     def _to_front(self, job: Job) -> None:
         job.phase, job.band, job.own, job.worker = Phase.WAITING, Band.FRONT, True, ""
         job.release, job.arrival = self.now, self._next()
+        job.blocked = job.id in self.stops.values()
         self.line.join_own(job)
 
+    def _send(self, worker: str, message: Message) -> None:
+        self.inboxes.setdefault(worker, []).append(message)
+
+    def _hold_of(self, job: Job) -> tuple[Worker, Hold]:
+        worker = self.floor.workers[job.worker]
+        return worker, worker.holds[job.record]
+
     def _stop(self, job: Job, code: str) -> Hold:
-        hold = self.floor.workers[job.worker].holds[job.record]
+        """Tell the worker to stop a run; until it confirms, slot and units stay taken and the job waits."""
+        worker, hold = self._hold_of(job)
         hold.stopping = code
-        self.inboxes.setdefault(job.worker, []).append(Stop(Lease(job.record, hold.token), code))
+        self.stops[job.record] = job.id
+        self._say_stop(worker, hold)
+        newest = self._newest(job.id)
+        if newest and newest.phase is Phase.WAITING and not newest.blocked:
+            self._set_blocked(newest, blocked=True)
         return hold
+
+    def _say_stop(self, worker: Worker, hold: Hold) -> None:
+        limit = hold.duration if hold.stopping in ("cut", "time-limit") else 0
+        self._send(worker.name, Stop(Lease(hold.record, hold.token), hold.stopping, limit))
+
+    def _say_lower(self, worker: Worker, hold: Hold) -> None:
+        self._send(worker.name, Lower(Lease(hold.record, hold.token), hold.duration, hold.lowered))
+
+    def _give_way(self, worker: Worker, hold: Hold, level: int, code: str) -> None:
+        """Halt an interactive run, or cut an elastic one to the cap of a class."""
+        if code == "halted":
+            self._stop(self.jobs[hold.record], code)
+        else:
+            self._lower(worker, hold, level, self.settings.levels[level - 1].cap, code)
+
+    def _lower(self, worker: Worker, hold: Hold, level: int, duration: int, code: str) -> None:
+        """Let a run take only so long and hold no more than this class; one that is past that stops."""
+        shorter = duration < hold.duration
+        if shorter:
+            hold.duration, hold.lowered = duration, code
+        if self.now - hold.start >= hold.duration:
+            self._stop(self.jobs[hold.record], code)
+            return
+        hold.level = min(hold.level, level)
+        if shorter:
+            self._say_lower(worker, hold)
 
     def _leave(self, job: Job) -> None:
         place = self.line.leave(job)
@@ -208,7 +297,7 @@ class Seating:
         self._end(job, "expired", "it was still waiting when it expired")
 
     def _end(self, job: Job, code: str, message: str, result: bytes = b"") -> None:
-        job.phase, job.own, job.ended_at = Phase.ENDED, False, self.now
+        job.phase, job.own, job.blocked, job.ended_at = Phase.ENDED, False, False, self.now
         job.code, job.message, job.result = code, message, result
 
     def _log(self, job: Job, hold: Hold, code: str) -> None:
@@ -220,7 +309,7 @@ class Seating:
 
     def _newest(self, id: str) -> Job | None:
         record = self.newest.get(id)
-        return self.jobs[record] if record is not None else None
+        return self.jobs.get(record) if record is not None else None
 
     def _versions(self, id: str) -> Iterator[Job]:
         job = self._newest(id)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from maitred.core.classes import DurationClass
+
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 DAY = 24 * 60 * MINUTE
@@ -27,3 +29,18 @@ class Settings:
     max_per_submitter: int = 5_000
     max_body: int = 1 << 20
     stages: tuple[str, ...] = ("processing",)
+    classes: tuple[DurationClass, ...] = ()
+    elastic: Literal["borrow", "squeeze"] = "borrow"
+    interactive_idle: int = 5 * MINUTE
+    interactive_cap: int = 60 * MINUTE
+    interactive_per_submitter: int = 1
+
+    @property
+    def levels(self) -> tuple[DurationClass, ...]:
+        """The duration classes; a queue that names none has one, with the queue's time limit."""
+        return self.classes or (DurationClass("default", self.time_limit),)
+
+    @property
+    def floor_plan(self) -> object:
+        """What may not change while a job waits or runs: names and caps of the classes, and the policy."""
+        return [(each.name, each.cap) for each in self.classes], self.elastic

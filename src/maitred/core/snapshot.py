@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from maitred.core.floor import Hold, Kind
 from maitred.core.house import House
 from maitred.core.job import Job, Lane, Message, Phase, Place, Submitter, Wake
 
@@ -14,8 +15,17 @@ class HoldState(NamedTuple):
     token: bytes
     start: int
     number: int
+    level: int
+    kind: Kind
+    duration: int
     confirmed: bool
+    lowered: str
     stopping: str
+
+    @classmethod
+    def of(cls, hold: Hold) -> "HoldState":
+        """Copy a lease of the reference."""
+        return cls(*(getattr(hold, name) for name in cls._fields))
 
 
 class WorkerState(NamedTuple):
@@ -34,7 +44,11 @@ Pool = tuple[Lane, Submitter]
 
 @dataclass
 class Snapshot:
-    """Everything that a queue keeps. `nonces` are (release, arrival) by rank; stacks have the top first."""
+    """Everything that a queue keeps. `nonces` are (release, arrival) by rank; stacks have the top first.
+
+    `giving_way` lists by class (0: interactive) the runs that can be made to give way, `credit` those that
+    are being stopped on workers that go on, `stops` the jobs of all runs that are being stopped.
+    """
 
     now: int
     seq: int
@@ -53,6 +67,11 @@ class Snapshot:
     ended: list[tuple[int, int]] = field(default_factory=list)
     expiring: list[tuple[int, int]] = field(default_factory=list)
     recent: dict[Submitter, list[int]] = field(default_factory=dict)
+    slots: int = 0
+    used: tuple[int, ...] = ()
+    giving_way: dict[int, list[int]] = field(default_factory=dict)
+    credit: list[int] = field(default_factory=list)
+    stops: dict[int, str] = field(default_factory=dict)
 
 
 def state_counts(jobs: dict[int, Job], stages: tuple[str, ...]) -> dict[str, int]:
@@ -91,10 +110,7 @@ def take_snapshot(house: House) -> Snapshot:
                 worker.draining,
                 worker.lease_end,
                 worker.serves,
-                tuple(
-                    HoldState(h.record, h.token, h.start, h.number, h.confirmed, h.stopping)
-                    for h in sorted(worker.holds.values(), key=lambda h: h.number)
-                ),
+                tuple(HoldState.of(h) for h in sorted(worker.holds.values(), key=lambda h: h.number)),
             )
             for worker in house.floor.workers.values()
         },
@@ -102,7 +118,21 @@ def take_snapshot(house: House) -> Snapshot:
         ended=sorted((job.ended_at, job.record) for job in jobs.values() if job.phase is Phase.ENDED),
         expiring=sorted((job.expires_at, job.record) for job in waiting if job.expires_at),
         recent={who: list(times) for who, times in house.recent.times.items() if times},
+        slots=house.floor.slots,
+        used=tuple(house.floor.used),
+        giving_way=_giving_way(house),
+        credit=sorted(hold.record for _, hold in house.floor.holds(stopping=True)),
+        stops=dict(house.stops),
     )
+
+
+def _giving_way(house: House) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for _, hold in house.floor.interactives():
+        found.setdefault(0, []).append(hold.record)
+    for _, hold in house.floor.elastics():
+        found.setdefault(hold.level, []).append(hold.record)
+    return {level: sorted(records) for level, records in found.items()}
 
 
 def without_wakes(messages: list[Message]) -> list[Message]:

@@ -23,6 +23,7 @@ from maitred.service.house_document import (
 )
 from maitred.service.intake import Accepted, accept, accept_one, accept_shown
 from maitred.service.listing import RUNNING, WAITING, Filter, Listing
+from maitred.service.order import allowed_by, duration_of
 from maitred.store.port import Store, Stores
 
 T = TypeVar("T")
@@ -58,7 +59,8 @@ class Desk:
     async def put(self, queue: str, body: object) -> Document:
         """Create or update a job; give its document and the `outcome`.
 
-        Raises `InvalidJob` with all faults, `TooLarge`, `OtherSubmitter` or `QueueFull`.
+        Raises `InvalidJob` with all faults, `TooLarge`, `QueueFull`, or a `Conflict`: `OtherSubmitter`,
+        `LongerDuration`, `Interactive`.
         """
         settings = await self.settings(queue)
         accepted, view = await accept_shown(self._store(queue), settings, body)
@@ -95,6 +97,17 @@ class Desk:
         await self._store(queue).cancel(
             id, f"cancelled by {by}: {reason}" if reason else f"cancelled by {by}"
         )
+        return await self.read(queue, id)
+
+    async def shorten(self, queue: str, id: str, length: float) -> Document:
+        """Let a waiting or running job take only so many seconds; below what it has run, it stops.
+
+        Raises `InvalidJob` at `seconds` if the queue allows no such duration, `UnknownJob`, `AlreadyEnded`,
+        `LongerDuration`, or `Interactive`.
+        """
+        if fault := allowed_by(await self.settings(queue)).duration_fault(length):
+            raise InvalidJob([Fault("seconds", fault)])
+        await self._store(queue).shorten(id, duration_of(length))
         return await self.read(queue, id)
 
     # ---------------------------------------------------------------- the line

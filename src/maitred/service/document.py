@@ -1,6 +1,6 @@
 """A job as callers see it: the record and its place, turned into the document of the contract.
 
-Every field that the contract names is there. What comes with the Floor and the Ledger is null, or empty,
+Every field that the contract names is there. What comes with the estimate and the Ledger is null, or empty,
 until then.
 """
 
@@ -21,7 +21,7 @@ def job_document(queue: str, view: View, settings: Settings) -> Document:
     return {
         "id": job.id,
         "queue": queue,
-        **_sent(job),
+        **_sent(job, settings),
         "version": job.version,
         "running_versions": list(view.running_versions),
         **_progress(job, settings),
@@ -29,7 +29,7 @@ def job_document(queue: str, view: View, settings: Settings) -> Document:
         "created_at": iso(job.created_at),
         **_place(view, settings),
         "estimate": None,
-        "duration": seconds(settings.time_limit) if job.phase is Phase.RUNNING else None,
+        "duration": _duration(view, settings),
         "progress": None,
         "holds": [],
         "space_needed": None,
@@ -41,7 +41,7 @@ def job_document(queue: str, view: View, settings: Settings) -> Document:
     }
 
 
-def _sent(job: Job) -> Document:
+def _sent(job: Job, settings: Settings) -> Document:
     """Give what the caller sent, with files named but not included."""
     config = decode_body(job.body)
     run = config["run"]
@@ -55,7 +55,7 @@ def _sent(job: Job) -> Document:
         "priority": job.priority,
         "immediate": job.band is Band.IMMEDIATE,
         "bulk": job.band is Band.BULK,
-        "class": None,
+        "class": _class(job, settings),
         "batch": None,
         "profile_name": None,
         "run": run,
@@ -63,6 +63,37 @@ def _sent(job: Job) -> Document:
         "expires_at": iso_or_none(job.expires_at),
         "abandon_after": None,
     }
+
+
+def _class(job: Job, settings: Settings) -> str | None:
+    """Name the class that was asked for, or that holds the duration."""
+    asked = not job.elastic and job.band is not Band.INTERACTIVE
+    return class_name(job.level, settings) if asked else None
+
+
+def class_name(level: int, settings: Settings) -> str | None:
+    """Name a class; None for the class of an ended job that its queue no longer has."""
+    return settings.levels[level - 1].name if level <= len(settings.levels) else None
+
+
+def granted(view: View, settings: Settings) -> int:
+    """Give how long a running job may take, in all, and a waiting one will be granted at most."""
+    job = view.job
+    if view.granted is not None:
+        return view.granted
+    level = len(settings.levels) if job.elastic else min(job.level, len(settings.levels))
+    return job.duration or settings.levels[level - 1].cap
+
+
+def _duration(view: View, settings: Settings) -> float | None:
+    """Give what is granted, or asked for, or what an ended job had.
+
+    What an elastic job had in the end is not kept, and one that never started had nothing.
+    """
+    job = view.job
+    if job.phase is Phase.ENDED and (job.elastic or not job.stage):
+        return None
+    return seconds(granted(view, settings))
 
 
 def submitter_document(job: Job) -> Document:
@@ -87,7 +118,7 @@ def _progress(job: Job, settings: Settings) -> Document:
 
 
 def _place(view: View, settings: Settings) -> Document:
-    reason = waiting_for(view)
+    reason = waiting_for(view, settings)
     return {
         "release_at": iso_or_none(view.release),
         "nonce": view.nonce,

@@ -3,10 +3,12 @@
 from dataclasses import asdict
 from typing import Any
 
+from maitred.config.values import show_limit
+from maitred.core.classes import DurationClass, limits
 from maitred.core.invariants import Violation
 from maitred.core.job import Pause, View
 from maitred.core.settings import Settings
-from maitred.service.document import Document, submitter_document
+from maitred.service.document import Document, class_name, granted, submitter_document
 from maitred.service.moment import iso, seconds
 from maitred.store.port import Status, SubmitterView, WorkerView
 from maitred.wire import decode_body
@@ -26,7 +28,7 @@ def queue_document(name: str, status: Status) -> Document:
         "running": running,
         "slots": slots,
         "free": status.free,
-        "classes": [_only_class(status.settings, slots, running)],
+        "classes": _classes(status, slots, running),
         "paused": status.paused is not None,
         "pause": _pause(status.paused),
         "held": {"submitters": [], "profiles": []},
@@ -35,19 +37,42 @@ def queue_document(name: str, status: Status) -> Document:
     }
 
 
-def _only_class(settings: Settings, slots: int, running: int) -> Document:
-    """Give the one class of a queue without classes: its cap is the queue's time limit."""
-    return {"name": "default", "cap": seconds(settings.time_limit), "limit": slots, "running": running}
+def _classes(status: Status, slots: int, running: int) -> list[Document]:
+    """Give each class with the units of its level; a job holds one of its own and of each shorter one."""
+    levels = status.settings.levels
+    most = status.limits or limits(levels, slots)
+    used = (*(status.used or (running, *(0 for _ in levels[1:]))), 0)
+    return [
+        {
+            "name": each.name,
+            "cap": seconds(each.cap),
+            "limit": most[index],
+            "running": used[index] - used[index + 1],
+            "used": used[index],
+        }
+        for index, each in enumerate(levels)
+    ]
 
 
 def settings_document(settings: Settings) -> Document:
     """Give a queue's settings, durations in seconds."""
     plain: dict[str, Any] = asdict(settings)
+    plain["classes"] = [_class_setting(each) for each in settings.classes]
+    plain["interactive"] = {
+        "idle": seconds(plain.pop("interactive_idle")),
+        "cap": seconds(plain.pop("interactive_cap")),
+        "per_submitter": plain.pop("interactive_per_submitter"),
+    }
     for name in _DURATIONS:
         plain[name] = seconds(plain[name])
     policy = {"per_recent": plain.pop("per_recent"), "window": plain.pop("window")}
-    limits = {"total": plain.pop("max_total"), "per_submitter": plain.pop("max_per_submitter")}
-    return {**plain, "delay": policy if settings.per_recent else None, "max_waiting": limits}
+    waiting = {"total": plain.pop("max_total"), "per_submitter": plain.pop("max_per_submitter")}
+    return {**plain, "delay": policy if settings.per_recent else None, "max_waiting": waiting}
+
+
+def _class_setting(each: DurationClass) -> Document:
+    limit = None if each.limit is None else show_limit(each.limit)
+    return {"name": each.name, "cap": seconds(each.cap), "limit": limit}
 
 
 def _pause(pause: Pause | None) -> Document | None:
@@ -66,8 +91,9 @@ def running_document(view: View, settings: Settings) -> Document:
         "version": job.version,
         "attempt": job.attempt,
         "submitter": submitter_document(job),
-        "class": None,
-        "duration": seconds(settings.time_limit),
+        "class": class_name(view.holding or job.level, settings),
+        "elastic": job.elastic,
+        "duration": seconds(granted(view, settings)),
         "elapsed": seconds(max(0, view.now - started)),
         "started_at": iso(started),
         "worker": job.worker,

@@ -12,8 +12,17 @@ from typing import NamedTuple
 
 from maitred.core.job import Order, Outcome, Put, Refusal, View
 from maitred.core.settings import Settings
-from maitred.errors import Fault, InvalidJob, MaitredError, OtherSubmitter, QueueFull, StoreError
-from maitred.service.order import HANDLER, order_of
+from maitred.errors import (
+    Fault,
+    Interactive,
+    InvalidJob,
+    LongerDuration,
+    MaitredError,
+    OtherSubmitter,
+    QueueFull,
+    StoreError,
+)
+from maitred.service.order import HANDLER, allowed_by, order_of
 from maitred.store.port import Store
 
 JOBS_PER_CALL = 128
@@ -44,7 +53,7 @@ async def accept(store: Store, settings: Settings, bodies: Sequence[object]) -> 
 
 async def accept_shown(store: Store, settings: Settings, body: object) -> tuple[Accepted, View | None]:
     """Take in one job and show it as it is then; raises what `accept` answers."""
-    order = order_of(body, settings)
+    order = order_of(body, settings, allowed_by(settings))
     put, view = await store.put_shown(order)
     if not isinstance(put, Put):
         raise await _refused(put, order, store, settings)
@@ -53,7 +62,7 @@ async def accept_shown(store: Store, settings: Settings, body: object) -> tuple[
 
 async def accept_one(store: Store, settings: Settings, body: object) -> Accepted:
     """Take in one job; raises what `accept` answers."""
-    order = order_of(body, settings)
+    order = order_of(body, settings, allowed_by(settings))
     [put] = await store.put([order])
     if not isinstance(put, Put):
         raise await _refused(put, order, store, settings)
@@ -64,12 +73,13 @@ async def _check(
     bodies: Sequence[object], first: int, settings: Settings, answers: list[Accepted | MaitredError | None]
 ) -> list[tuple[int, Order]]:
     orders = []
+    allowed = allowed_by(settings)
     for index, body in enumerate(bodies, first):
         if index % CHECKED_AT_ONCE == 0:
             # Let the call before leave meanwhile, and others of this loop have their turn.
             await asyncio.sleep(0)
         try:
-            orders.append((index, order_of(body, settings)))
+            orders.append((index, order_of(body, settings, allowed)))
         except MaitredError as error:
             answers[index] = error
     return orders
@@ -98,15 +108,16 @@ async def _send(
 
 
 async def _refused(refusal: Refusal, order: Order, store: Store, settings: Settings) -> MaitredError:
-    match refusal:
-        case "other-submitter":
-            return OtherSubmitter()
-        case "full-total":
-            return QueueFull("total", settings.max_total)
-        case "full-per_submitter":
-            return QueueFull("per_submitter", settings.max_per_submitter)
-        case "unknown-handler":
-            return InvalidJob([Fault("run.handler", await _known_handlers(order, store))])
+    if refusal == "unknown-handler":
+        return InvalidJob([Fault("run.handler", await _known_handlers(order, store))])
+    return {
+        "no-class": InvalidJob([Fault("class", "is no longer a class of this queue: its settings changed")]),
+        "other-submitter": OtherSubmitter(),
+        "longer-duration": LongerDuration(),
+        "interactive": Interactive(),
+        "full-total": QueueFull("total", settings.max_total),
+        "full-per_submitter": QueueFull("per_submitter", settings.max_per_submitter),
+    }[refusal]
 
 
 async def _known_handlers(order: Order, store: Store) -> str:

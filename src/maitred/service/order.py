@@ -1,25 +1,27 @@
-"""From a checked body to what the store is asked: the job's identity, its need, its band and its bytes."""
+"""From a checked body to what the store is asked: the job's identity, need, band, class and bytes."""
 
+from maitred.core.classes import level_for
 from maitred.core.ids import job_id
 from maitred.core.job import COMMAND, Band, Order, Submitter
 from maitred.core.settings import SECOND, Settings
 from maitred.errors import Fault, InvalidJob, TooLarge
 from maitred.service.moment import microseconds, seconds
-from maitred.wire import HandlerRun, JobBody, delay_fault, encode_body, parse_body
+from maitred.wire import Allowed, HandlerRun, JobBody, check_body, encode_body, parse_body
 
 HANDLER = "handler:"
 
 
-def order_of(value: object, settings: Settings) -> Order:
-    """Check a body against the contract and the queue's settings, and make it an order.
+def order_of(value: object, settings: Settings, allowed: Allowed) -> Order:
+    """Check a body against the contract and what the queue allows by its settings, and make it an order.
 
     Raises `InvalidJob` with all faults, or `TooLarge`.
     """
-    body = _checked(value, seconds(settings.max_delay))
+    body = _checked(value, allowed)
     config = encode_body(body)
     if len(config) > settings.max_body:
         raise TooLarge(len(config), settings.max_body)
     run = body.run
+    level, length = _level(body, settings)
     return Order(
         id=job_id(body.key, body.response_url),
         submitter=Submitter(body.submitter.type, body.submitter.id),
@@ -27,19 +29,42 @@ def order_of(value: object, settings: Settings) -> Order:
         body=config,
         band=_band(body),
         priority=body.priority,
+        level=level or 1,
+        elastic=level is None,
+        duration=length,
         delay=None if body.delay is None else round(body.delay * SECOND),
         expires_at=microseconds(body.expires_at) if body.expires_at else 0,
     )
 
 
-def _checked(value: object, max_delay: float) -> JobBody:
+def allowed_by(settings: Settings) -> Allowed:
+    """Give what a queue with these settings allows beyond the contract."""
+    classes = tuple((each.name, seconds(each.cap)) for each in settings.levels)
+    return Allowed(seconds(settings.max_delay), classes)
+
+
+def duration_of(length: float) -> int:
+    """Give the microseconds of a duration that is asked for; 0 would be no duration at all."""
+    return max(1, round(length * SECOND))
+
+
+def _checked(value: object, allowed: Allowed) -> JobBody:
     if not isinstance(value, JobBody):
-        return parse_body(value, max_delay)
+        return parse_body(value, allowed)
     # A body that was checked elsewhere was not checked for this queue.
-    fault = None if value.immediate else delay_fault(value.delay, max_delay)
-    if fault:
-        raise InvalidJob([Fault("delay", fault)])
+    check_body(value, allowed)
     return value
+
+
+def _level(body: JobBody, settings: Settings) -> tuple[int | None, int]:
+    """Give the class that is asked for and the duration; 0 is the cap of the class, no class is elastic."""
+    if body.duration is not None:
+        length = duration_of(body.duration)
+        return level_for(settings.levels, length), length
+    if body.class_ is None:
+        return None, 0
+    names = [each.name for each in settings.levels]
+    return names.index(body.class_) + 1, 0
 
 
 def _band(body: JobBody) -> Band:

@@ -64,14 +64,17 @@ class Queue:
         priority: int = DEFAULT_PRIORITY,
         immediate: bool = False,
         bulk: bool = False,
+        class_: str | None = None,
+        duration: float | None = None,
         response_url: str | None = None,
         metadata: Mapping[str, str] | None = None,
         expires_at: datetime | None = None,
     ) -> Accepted:
         """Create or update the job with this key; give its `id`, the `outcome` and the `version`.
 
-        `submitter` is `"user:7"`, `"team:red"` or a `Submitter`. Raises `InvalidJob` with all faults,
-        `TooLarge`, `OtherSubmitter` or `QueueFull`; then nothing was changed.
+        `submitter` is `"user:7"`, `"team:red"` or a `Submitter`. With a class, or a `duration` in seconds,
+        the job is sure to get that long; with neither it is elastic. Raises `InvalidJob` with all faults,
+        `TooLarge`, `OtherSubmitter`, `LongerDuration` or `QueueFull`; then nothing was changed.
         """
         who = read_submitter(submitter) if isinstance(submitter, str) else submitter
         runs = {
@@ -89,6 +92,8 @@ class Queue:
             "priority": priority,
             "immediate": immediate,
             "bulk": bulk,
+            "class": class_,
+            "duration": duration,
             "metadata": dict(metadata or {}),
             "expires_at": expires_at,
         }
@@ -125,6 +130,13 @@ class Queue:
     async def cancel(self, id: str, reason: str = "") -> JobDocument:
         """End a job that has not ended; `UnknownJob`, or `AlreadyEnded`."""
         return JobDocument.model_validate(await self.desk.cancel(self.name, id, by="program", reason=reason))
+
+    async def shorten(self, id: str, seconds: float) -> JobDocument:
+        """Let a waiting or running job take only so many seconds; below what it has run, it stops.
+
+        Raises `InvalidJob`, `UnknownJob`, `AlreadyEnded`, `LongerDuration`, or `Interactive`.
+        """
+        return JobDocument.model_validate(await self.desk.shorten(self.name, id, seconds))
 
     @cached_property
     def sync(self) -> "SyncQueue":

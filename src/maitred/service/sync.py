@@ -59,6 +59,7 @@ class SyncQueue:
     line = _blocking(Queue.line)
     release = _blocking(Queue.release)
     delay = _blocking(Queue.delay)
+    shorten = _blocking(Queue.shorten)
     remove = _blocking(Queue.remove)
     cancel = _blocking(Queue.cancel)
     close = _blocking(Queue.close)

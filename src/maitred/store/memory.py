@@ -6,11 +6,16 @@ It is what the other stores are compared with, and a test helper for users. Its 
 import asyncio
 import os
 import time
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 
+from maitred.core.events import Entry, changes, order_of
+from maitred.core.floor import SETTLED, Hold, Worker
 from maitred.core.house import House
 from maitred.core.invariants import Violation, violations
 from maitred.core.job import (
+    Admission,
     Finish,
     Job,
     Lease,
@@ -24,10 +29,21 @@ from maitred.core.job import (
     Submitter,
     View,
 )
-from maitred.core.settings import Settings
+from maitred.core.occupancy import Running
+from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import Snapshot, state_counts, take_snapshot
 from maitred.errors import UnknownJob, UnknownQueue
-from maitred.store.port import Clock, Dice, EndedPage, LinePage, Progress, Status, SubmitterView, WorkerView
+from maitred.store.port import (
+    Clock,
+    Dice,
+    EndedPage,
+    LinePage,
+    Progress,
+    Status,
+    SubmitterView,
+    Survey,
+    WorkerView,
+)
 
 
 def _wall_clock() -> int:
@@ -48,6 +64,11 @@ class MemoryStore:
         self._dice = dice or _random_bytes
         self._state: House | None = None
         self._arrived: dict[str, asyncio.Event] = {}
+        self._listened_until = 0
+        self._known: Snapshot | None = None
+        self._news: list[Entry] = []
+        self._told = 0
+        self._changed = asyncio.Event()
 
     @property
     def exists(self) -> bool:
@@ -98,9 +119,21 @@ class MemoryStore:
         self._house.cancel(id, message, self._clock(), self._dice())
         self._ring()
 
+    async def shorten(self, id: str, duration: int) -> None:
+        """Lower a job's duration."""
+        self._house.shorten(id, duration, self._clock(), self._dice())
+        self._ring()
+
+    async def admit(self, order: Order) -> Admission:
+        """Start an interactive job at once, or deny it."""
+        admission = self._house.admit(order, self._clock(), self._dice())
+        self._ring()
+        return admission
+
     async def pause(self, by: str, reason: str) -> None:
         """Start nothing more."""
         self._house.pause(by, reason, self._clock(), self._dice())
+        self._ring()
 
     async def resume(self) -> None:
         """Start again."""
@@ -150,7 +183,9 @@ class MemoryStore:
 
     async def sweep(self, limit: int) -> int:
         """Forget old jobs."""
-        return self._house.sweep(self._clock(), limit, self._dice())
+        swept = self._house.sweep(self._clock(), limit, self._dice())
+        self._ring()
+        return swept
 
     async def read(self, ids: Sequence[str], version: int | None = None) -> list[View | None]:
         """Show jobs by id."""
@@ -162,7 +197,7 @@ class MemoryStore:
         return [
             self._view(self._house.jobs[hold.record])
             for hold in sorted(holds, key=lambda hold: hold.number)
-            if not hold.stopping
+            if hold.stopping not in SETTLED
         ]
 
     async def line(self, cursor: bytes | None, limit: int) -> LinePage:
@@ -197,6 +232,74 @@ class MemoryStore:
         recent = house.recent.count(submitter, settings, self._time()) if settings.per_recent else 0
         return SubmitterView([house.jobs[record].id for record in jobs], places, recent)
 
+    async def survey(self, listen: float) -> Survey:
+        """Show floor and lanes at one moment, and begin to listen."""
+        house = self._house
+        self._note_changes()
+        if self._time() >= self._listened_until:
+            self._told += 1
+        self._listened_until = self._time() + round(listen * SECOND)
+        self._known = take_snapshot(house)
+        crews = {w.serves for w in house.floor.workers.values() if not w.draining}
+        return Survey(
+            now=self._time(),
+            settings=house.settings,
+            paused=house.paused,
+            limits=tuple(house.floor.limits),
+            used=tuple(house.floor.used),
+            waiting=len(house.waiting()),
+            crews=tuple(tuple(sorted(crew)) for crew in sorted(crews, key=sorted)),
+            lanes=dict(Counter(str(place.lane) for place in house.line)),
+            runs={
+                hold.record: self._running(worker, hold)
+                for worker in house.floor.workers.values()
+                for hold in worker.holds.values()
+            },
+            last_id=self._news[-1].id if self._news else "0-0",
+            last_number=self._told,
+        )
+
+    def _running(self, worker: Worker, hold: Hold) -> Running:
+        job = self._house.jobs.get(hold.record)
+        return Running(
+            hold.start,
+            hold.level,
+            hold.duration,
+            hold.kind,
+            job.need if job else "",
+            self._time() if hold.stopping else None,
+            worker.draining,
+        )
+
+    async def places(self, lane: str, after: bytes, limit: int) -> list[bytes]:
+        """Give the order of some places of a lane."""
+        orders = sorted(order_of(place) for place in self._house.line if str(place.lane) == lane)
+        return [order for order in orders if order > after][:limit]
+
+    async def news(self, after: str, timeout: float) -> list[Entry]:
+        """Wait for what changed."""
+        self._note_changes()
+        known = int(after.partition("-")[0])
+        found = [entry for entry in self._news if int(entry.id.partition("-")[0]) > known]
+        if not found:
+            self._changed.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), timeout)
+            return [entry for entry in self._news if int(entry.id.partition("-")[0]) > known]
+        return found
+
+    def _note_changes(self) -> None:
+        """Compare the state with the one that listeners know, and tell the difference."""
+        if self._state is None or self._known is None or self._time() >= self._listened_until:
+            return
+        state = take_snapshot(self._house)
+        events = changes(self._known, state)
+        self._known = state
+        if events:
+            self._told += 1
+            self._news = [*self._news[-2047:], Entry(f"{self._told}-0", self._told, self._house.now, events)]
+            self._changed.set()
+
     async def status(self) -> Status:
         """Show the queue."""
         house = self._house
@@ -213,12 +316,14 @@ class MemoryStore:
             free=sum(worker.free for worker in house.floor.workers.values()),
             paused=house.paused,
             workers=sorted(workers, key=lambda worker: (worker.lease_end, worker.name)),
+            limits=tuple(house.floor.limits),
+            used=tuple(house.floor.used),
         )
 
     async def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[Violation]:
         """Look for broken invariants; the reference has nothing to repair."""
         del repair
-        found = violations(take_snapshot(self._house), self._house.settings.stages)
+        found = violations(take_snapshot(self._house), self._house.settings)
         if progress:
             progress("jobs", len(self._house.jobs))
         return found
@@ -249,6 +354,7 @@ class MemoryStore:
             release, nonce = place.release, place.nonce
         serving = [w for w in house.floor.workers.values() if job.need in w.serves and not w.draining]
         running = (v.version for v in house.versions(job.id) if v.phase is Phase.RUNNING)
+        hold = house.floor.workers[job.worker].holds[job.record] if job.phase is Phase.RUNNING else None
         return View(
             job=job,
             position=position,
@@ -259,20 +365,19 @@ class MemoryStore:
             paused=house.paused,
             serving=len(serving),
             free=max((w.free for w in serving), default=0),
-            started=self._started(job),
+            limits=tuple(house.floor.limits),
+            used=tuple(house.floor.used),
+            started=hold.start if hold else None,
+            granted=hold.duration if hold else None,
+            holding=hold.level if hold else None,
         )
-
-    def _started(self, job: Job) -> int | None:
-        worker = self._house.floor.workers.get(job.worker)
-        if job.phase is not Phase.RUNNING or worker is None:
-            return None
-        return worker.holds[job.record].start
 
     def _rung(self, shift: Shift) -> Shift:
         self._ring()
         return shift
 
     def _ring(self) -> None:
+        self._note_changes()
         for name, event in self._arrived.items():
             if self._house.inboxes.get(name):
                 event.set()

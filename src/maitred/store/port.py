@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from maitred.core.events import Entry
 from maitred.core.invariants import Violation
 from maitred.core.job import (
+    Admission,
     Finish,
     Lease,
     Message,
@@ -22,6 +24,7 @@ from maitred.core.job import (
     Submitter,
     View,
 )
+from maitred.core.occupancy import Running
 from maitred.core.settings import Settings
 from maitred.core.snapshot import Snapshot
 
@@ -72,7 +75,8 @@ class WorkerView:
 class Status:
     """A queue as operators see it; `counts` is by state, `paused` tells who paused it and why.
 
-    `counts` counts every version that is kept, `jobs` each job once.
+    `counts` counts every version that is kept, `jobs` each job once. `limits` and `used` are the units of
+    each level, and how many of them running jobs hold.
     """
 
     settings: Settings
@@ -83,6 +87,29 @@ class Status:
     free: int
     paused: Pause | None
     workers: list[WorkerView]
+    limits: tuple[int, ...] = ()
+    used: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The floor and the lanes of a queue at one moment, for a server that foresees starts.
+
+    What changes afterwards is told in `news` after the entry with this id and number. `crews` are the sets of
+    needs that live workers serve, `lanes` counts the places in each lane, `runs` are by record.
+    """
+
+    now: int
+    settings: Settings
+    paused: Pause | None
+    limits: tuple[int, ...]
+    used: tuple[int, ...]
+    waiting: int
+    crews: tuple[tuple[str, ...], ...]
+    lanes: dict[str, int]
+    runs: dict[int, Running]
+    last_id: str
+    last_number: int
 
 
 class Store(Protocol):
@@ -110,6 +137,12 @@ class Store(Protocol):
 
     async def cancel(self, id: str, message: str) -> None:
         """End all versions that have not ended."""
+
+    async def shorten(self, id: str, duration: int) -> None:
+        """Lower the duration of a waiting or running job; AlreadyEnded, or LongerDuration."""
+
+    async def admit(self, order: Order) -> Admission:
+        """Start an interactive job at once on a free slot, or deny it and keep nothing of it."""
 
     async def pause(self, by: str, reason: str) -> None:
         """Start nothing more."""
@@ -159,6 +192,15 @@ class Store(Protocol):
     async def submitter(self, submitter: Submitter, limit: int = 5_000) -> SubmitterView:
         """Show what one submitter has in line."""
 
+    async def survey(self, listen: float) -> Survey:
+        """Show floor and lanes at one moment, and tell what changes for so many seconds from now on."""
+
+    async def places(self, lane: str, after: bytes, limit: int) -> list[bytes]:
+        """Give the order of the places of a lane that come after one of them, 16 bytes each."""
+
+    async def news(self, after: str, timeout: float) -> list[Entry]:
+        """Wait for what changed after the entry with this id."""
+
     async def status(self) -> Status:
         """Show the queue."""
 
@@ -195,5 +237,6 @@ __all__ = [
     "Store",
     "Stores",
     "SubmitterView",
+    "Survey",
     "WorkerView",
 ]

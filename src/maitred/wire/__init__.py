@@ -4,7 +4,8 @@
 refusal looks. This package knows no store and no rule of the line; the client is built on it alone.
 """
 
-from maitred.wire.body import CommandRun, HandlerRun, JobBody, SubmitterBody, delay_fault, parse_body
+from maitred.wire.allowed import Allowed
+from maitred.wire.body import CommandRun, HandlerRun, JobBody, SubmitterBody, check_body, parse_body
 from maitred.wire.codec import decode_body, decode_json, encode_body, encode_json
 from maitred.wire.document import (
     CheckDocument,
@@ -18,13 +19,15 @@ from maitred.wire.document import (
     TimelineEntry,
     WorkerDocument,
 )
-from maitred.wire.request import CancelBody, CheckBody, MoveBody, PauseBody, parse_request
+from maitred.wire.request import CancelBody, CheckBody, DurationBody, MoveBody, PauseBody, parse_request
 
 __all__ = [
+    "Allowed",
     "CancelBody",
     "CheckBody",
     "CheckDocument",
     "CommandRun",
+    "DurationBody",
     "HandlerRun",
     "JobBody",
     "JobDocument",
@@ -39,9 +42,9 @@ __all__ = [
     "SubmitterDocument",
     "TimelineEntry",
     "WorkerDocument",
+    "check_body",
     "decode_body",
     "decode_json",
-    "delay_fault",
     "encode_body",
     "encode_json",
     "parse_body",

@@ -28,14 +28,16 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from maitred.errors import InvalidJob
+from maitred.errors import Fault, InvalidJob
+from maitred.wire.allowed import Allowed
 from maitred.wire.faults import faults_of, whole
 
 KEY_BYTES = 512
 SUBMITTER_BYTES = 256
 MAX_DELAY_SECONDS = 2_592_000
 DEEPEST = 64
-_MAX_DELAY = "max_delay"
+MAX_DURATION_SECONDS = 2_592_000
+CLASS_NAME = r"[a-z0-9_-]{1,32}"
 HANDLER_NAME = r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}"
 _URL = re.compile(r"https?://[^\s\x00-\x20\x7f]+", re.IGNORECASE)
 # Scripts count in doubles, which are exact for microseconds up to the year 2255.
@@ -234,6 +236,14 @@ class JobBody(_Strict):
     delay: Annotated[float, Field(ge=0, le=MAX_DELAY_SECONDS)] | None = None
     priority: Annotated[int, BeforeValidator(whole), Field(ge=0, le=99)] = 5
     bulk: bool = False
+    class_: (
+        Annotated[str, Field(pattern=rf"^{CLASS_NAME}\z", json_schema_extra={"pattern": f"^{CLASS_NAME}$"})]
+        | None
+    ) = Field(None, alias="class", description="One of the queue's classes; not with `duration`.")
+    duration: Annotated[float, Field(gt=0, le=MAX_DURATION_SECONDS)] | None = Field(
+        None,
+        description="Seconds, at most the last class's cap. A job with neither is elastic.",
+    )
     metadata: dict[Annotated[str, AfterValidator(_encodable)], Annotated[str, AfterValidator(_encodable)]] = (
         Field(default_factory=dict)
     )
@@ -242,8 +252,8 @@ class JobBody(_Strict):
     @field_validator("delay", mode="after")
     @classmethod
     def _within_the_queues_limit(cls, delay: float | None, info: ValidationInfo) -> float | None:
-        longest = (info.context or {}).get(_MAX_DELAY)
-        if longest is not None and not info.data.get("immediate") and (fault := delay_fault(delay, longest)):
+        allowed: Allowed | None = info.context
+        if allowed and not info.data.get("immediate") and (fault := allowed.delay_fault(delay)):
             raise said(fault)
         return delay
 
@@ -255,17 +265,42 @@ class JobBody(_Strict):
             raise said('cannot be true together with "immediate"')
         return bulk
 
+    @field_validator("class_", mode="before")
+    @classmethod
+    def _a_class_of_the_queue(cls, name: object, info: ValidationInfo) -> object:
+        allowed: Allowed | None = info.context
+        if allowed and name is not None and (fault := allowed.class_fault(name)):
+            raise said(fault)
+        return name
 
-def delay_fault(delay: float | None, longest: float) -> str | None:
-    """Say what is wrong with a delay in a queue that allows so many seconds; None if nothing is."""
-    if delay is None or delay <= longest:
-        return None
-    return f"must be at most {longest:g} seconds, the queue's max_delay"
+    @field_validator("duration", mode="before")
+    @classmethod
+    def _within_the_last_cap(cls, duration: object, info: ValidationInfo) -> object:
+        allowed: Allowed | None = info.context
+        if duration is None:
+            return None
+        # A class that is not among the checked fields was sent, and is wrong.
+        if info.data.get("class_", "wrong") is not None:
+            raise said(allowed.both_fault() if allowed else 'cannot be sent together with "class"')
+        if allowed and (fault := allowed.duration_fault(duration)):
+            raise said(fault)
+        return duration
 
 
-def parse_body(value: object, max_delay: float | None = None) -> JobBody:
-    """Check the body of a PUT for a queue with this `max_delay`; `InvalidJob` lists all its faults."""
+def parse_body(value: object, allowed: Allowed | None = None) -> JobBody:
+    """Check the body of a PUT for a queue that allows this; `InvalidJob` lists all its faults."""
     try:
-        return JobBody.model_validate(value, context={_MAX_DELAY: max_delay})
+        return JobBody.model_validate(value, context=allowed)
     except ValidationError as error:
         raise InvalidJob(faults_of(error)) from None
+
+
+def check_body(body: JobBody, allowed: Allowed) -> None:
+    """Check a body that was made elsewhere for this queue; `InvalidJob` lists all its faults."""
+    found = {
+        "delay": None if body.immediate else allowed.delay_fault(body.delay),
+        "class": None if body.class_ is None else allowed.class_fault(body.class_),
+        "duration": None if body.duration is None else allowed.duration_fault(body.duration),
+    }
+    if faults := [Fault(path, message) for path, message in found.items() if message]:
+        raise InvalidJob(faults)

@@ -29,6 +29,8 @@ _FIRST: JsonDict = {
     "priority": 5,
     "immediate": False,
     "bulk": False,
+    "class": "medium",
+    "duration": 5.0,
     "run": {"handler": "grade", "args": {"assignment": 3}},
     "metadata": {"course": "cs101"},
     "version": 1,
@@ -113,7 +115,11 @@ class JobDocument(_Document):
     priority: int
     immediate: bool
     bulk: bool
-    class_: str | None = Field(None, alias="class")
+    class_: str | None = Field(
+        None,
+        alias="class",
+        description="The class that was asked for, or that holds the duration; null if it is elastic.",
+    )
     batch: str | None = None
     profile_name: str | None = None
     run: dict[str, Any] = Field(description="As sent; `files` is the list of their names.")
@@ -135,7 +141,11 @@ class JobDocument(_Document):
     position: int | None = Field(None, description="1 is first in line; null if it does not wait.")
     estimate: Estimate | None = None
     waiting_for: Reason | None = None
-    duration: float | None = Field(None, description="Seconds granted, while it runs.")
+    duration: float | None = Field(
+        None,
+        description="Seconds: granted while it runs; asked for while it waits (the longest cap, if it is "
+        "elastic); what it had when it has ended, null where that is unknown.",
+    )
     attempt: int
     worker: str | None = None
     progress: Any = None
@@ -159,19 +169,53 @@ class PauseDocument(_Document):
 
 
 class ClassDocument(_Document):
-    """A class of jobs: how long they may run, how many at once, and how many do."""
+    """A class of jobs: how long they may run, how many at once, and how many do.
+
+    A running job holds one unit of its own class and of each shorter one.
+    """
 
     name: str
     cap: float = Field(description="Seconds.")
-    limit: int
-    running: int
+    limit: int = Field(description="Units; of the first class, the live slots.")
+    running: int = Field(description="Jobs that hold this class and no longer one.")
+    used: int = Field(0, description="Units that jobs of this and of longer classes hold.")
+
+
+class ClassSetting(_Document):
+    """A class as the settings have it."""
+
+    name: str
+    cap: float = Field(description="Seconds.")
+    limit: int | str | None = Field(
+        None, description='A count, or a part such as "50%"; null: as much as the class before.'
+    )
+
+
+class InteractiveSetting(_Document):
+    """The bounds of interactive jobs."""
+
+    idle: float = Field(description="Seconds without a word.")
+    cap: float = Field(description="Seconds in all.")
+    per_submitter: int = Field(description="How many one submitter may have at once.")
+
+
+class SettingsDocument(_Document):
+    """A queue's settings, durations in seconds; a newer server may have more of them."""
+
+    model_config = ConfigDict(extra="allow", populate_by_name=True)
+
+    order: str
+    time_limit: float = Field(description="Of the longest class, where there are classes.")
+    classes: list[ClassSetting] = Field([], description="Shortest first; empty if there is only one.")
+    elastic: Literal["borrow", "squeeze"] = "borrow"
+    interactive: InteractiveSetting | None = None
 
 
 class QueueDocument(_Document):
     """A queue: its settings, what is in it, and whether it is paused."""
 
     name: str
-    settings: dict[str, Any]
+    settings: SettingsDocument
     counts: dict[str, int] = Field(description="Jobs in each state.")
     waiting: int
     running: int
@@ -193,7 +237,8 @@ class RunningJob(_Document):
     version: int
     attempt: int
     submitter: Who
-    class_: str | None = Field(None, alias="class")
+    class_: str | None = Field(None, alias="class", description="The class whose units it holds.")
+    elastic: bool = Field(False, description="Whether it asked for no class and no duration.")
     duration: float = Field(description="Seconds granted.")
     elapsed: float = Field(description="Seconds since its start.")
     started_at: Time

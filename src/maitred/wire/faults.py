@@ -24,6 +24,8 @@ RULES: Mapping[str, str] = {
     "priority": "must be a whole number from 0 to 99",
     "immediate": "must be true or false",
     "bulk": "must be true or false",
+    "class": "must be the name of one of the queue's classes",
+    "duration": "must be a number of seconds above 0, at most the last class's cap",
     "run": 'must be an object with "handler" or "command"',
     "run.handler": "must be a name of at most 128 letters, digits, _, ., : and -, with a letter or _ first",
     "run.args": "must be an object",
@@ -38,8 +40,6 @@ RULES: Mapping[str, str] = {
 }
 
 NOT_YET: Mapping[str, str] = {
-    "class": "cannot be asked for: this queue has no classes",
-    "duration": "cannot be asked for: this queue has no classes",
     "batch": "is not supported yet",
     "profile_name": "is not supported yet",
     "abandon_after": "is not supported yet",

@@ -1,8 +1,16 @@
-"""The small bodies: of a move in line, a cancel, a pause and a check. All of their fields are optional."""
+"""The small bodies: of a move in line, a shorter duration, a cancel, a pause and a check."""
 
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+)
 
 from maitred.errors import InvalidJob
 from maitred.wire.faults import faults_of, whole
@@ -15,17 +23,23 @@ def _encodable(text: str) -> str:
     return text
 
 
-class _Optional(BaseModel):
+class _Small(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class MoveBody(_Optional):
+class MoveBody(_Small):
     """Which place the caller saw; the move is refused if it is no longer that job's."""
 
     nonce: Annotated[Annotated[int, Field(ge=0, le=_LARGEST_EXACT)] | None, BeforeValidator(whole)] = None
 
 
-class _Reasoned(_Optional):
+class DurationBody(_Small):
+    """How long a job may run from now on; what a queue allows is checked with its classes."""
+
+    seconds: Annotated[Any, WithJsonSchema({"type": "number", "exclusiveMinimum": 0})]
+
+
+class _Reasoned(_Small):
     reason: Annotated[str, Field(max_length=1000), AfterValidator(_encodable)] = ""
 
 
@@ -37,13 +51,13 @@ class PauseBody(_Reasoned):
     """Why a queue is paused or resumed."""
 
 
-class CheckBody(_Optional):
+class CheckBody(_Small):
     """Whether what is broken shall be put right."""
 
     repair: bool = False
 
 
-Request = TypeVar("Request", MoveBody, CancelBody, PauseBody, CheckBody)
+Request = TypeVar("Request", MoveBody, DurationBody, CancelBody, PauseBody, CheckBody)
 
 
 def parse_request(model: type[Request], value: object) -> Request:

@@ -1,4 +1,4 @@
-"""Jobs over HTTP: submit, look at, move, cancel, delete."""
+"""Jobs over HTTP: submit, look at, move, shorten, cancel, delete."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -11,6 +11,7 @@ from maitred.http.answer import answer, problem_of
 from maitred.http.describe import EXAMPLE_BODY, answers, ref, takes
 from maitred.http.incoming import (
     PREFIXES,
+    SMALL_BODY,
     Cursor,
     Limit,
     Name,
@@ -22,7 +23,16 @@ from maitred.http.incoming import (
 )
 from maitred.service.listing import Filter
 from maitred.service.order import read_submitter
-from maitred.wire import CancelBody, JobBody, JobDocument, MoveBody, Page, Problem, parse_request
+from maitred.wire import (
+    CancelBody,
+    DurationBody,
+    JobBody,
+    JobDocument,
+    MoveBody,
+    Page,
+    Problem,
+    parse_request,
+)
 
 MANY_JOBS = 1000
 MANY_BYTES = 64 << 20
@@ -162,6 +172,22 @@ async def delay(request: Request, queue: Name, id: Name, desk: TheDesk) -> Respo
     """Move a scheduled or bulk job behind all others of its band and priority."""
     move = parse_request(MoveBody, await optional_body(request))
     return answer(await desk.delay(queue, id, move.nonce))
+
+
+@router.post(
+    "/{id}/duration",
+    summary="Shorten a job",
+    responses=_MOVES,
+    openapi_extra=takes(ref(DurationBody), example={"seconds": 3}),
+)
+async def duration(request: Request, queue: Name, id: Name, desk: TheDesk) -> Response:
+    """Let a waiting or running job take only so many seconds, counted from its start.
+
+    It keeps its place and takes the smallest class that holds them. If it has run longer already, it stops.
+    409 for a longer duration, and for a job that has ended.
+    """
+    asked = parse_request(DurationBody, await json_body(request, SMALL_BODY))
+    return answer(await desk.shorten(queue, id, asked.seconds))
 
 
 @router.post(

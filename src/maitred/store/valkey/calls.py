@@ -44,12 +44,23 @@ class Calls:
 
     async def pop_all(self, key: str, timeout: float) -> list[bytes]:
         """Wait for a list to have entries, and take all of them."""
+        answer = await self._wait(key, timeout, "BLMPOP", timeout, 1, key, "LEFT", "COUNT", 1000)
+        return list(answer[1]) if answer else []
+
+    async def read_stream(self, key: str, after: str, timeout: float) -> list[Any]:
+        """Wait for a stream to have entries after this one, and give some of them."""
+        block = max(1, round(timeout * 1000))
+        answer = await self._wait(key, timeout, "XREAD", "COUNT", 256, "BLOCK", block, "STREAMS", key, after)
+        return list(answer[0][1]) if answer else []
+
+    async def _wait(self, key: str, timeout: float, *command: Any) -> Any:
+        """Send a command that blocks, on a connection of its own."""
         connection = self._parked.setdefault(key, Connection(self._address, patience=None))
         try:
             async with asyncio.timeout(timeout + ANSWER_PATIENCE):
-                answer = await connection.call("BLMPOP", timeout, 1, key, "LEFT", "COUNT", 1000)
+                return await connection.call(*command)
         except ReplyError as error:
-            raise StoreError(f"BLMPOP: {error}") from None
+            raise StoreError(f"{command[0]}: {error}") from None
         except BaseException as error:
             # Nobody will read what this call still takes, so the server must not give it out.
             connection.close()
@@ -58,7 +69,6 @@ class Calls:
             if isinstance(error, TimeoutError):
                 raise StoreUnavailable("the store does not answer: it was silent for too long") from None
             raise
-        return list(answer[1]) if answer else []
 
     async def check_server(self) -> None:
         """Refuse a server that may evict keys; where the setting cannot be read, trust it."""

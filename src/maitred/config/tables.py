@@ -1,0 +1,199 @@
+"""The tables of `maitred.toml`, typed: which keys there are, their defaults, and what must fit together."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from maitred import duration
+from maitred.config.values import (
+    MOST_RUNNING,
+    between,
+    class_name,
+    count,
+    level_limit,
+    queue_name,
+    show_limit,
+    store_url,
+)
+from maitred.core.classes import WHOLE, DurationClass, Limit
+from maitred.core.settings import Settings
+
+MOST_CLASSES = 16
+_default = Settings()
+
+
+class _Table(BaseModel):
+    """A table of the file: fixed once read, and without a key that nobody knows."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class StoreConfig(_Table):
+    """Where the queues are kept; without a `url`, on the embedded server."""
+
+    url: str | None = None
+    durability: Literal["always", "everysec"] = "everysec"
+
+    @field_validator("url")
+    @classmethod
+    def _usable(cls, url: str | None) -> str | None:
+        return None if url is None else store_url(url)
+
+
+class DelayConfig(_Table):
+    """The delay policy: how long a job waits for each recent submission of the same submitter."""
+
+    per_recent: Annotated[int, between("0s", "30d")]
+    window: Annotated[int, between("1s", "30d")] = _default.window
+
+
+class MaxWaitingConfig(_Table):
+    """How many jobs may wait: in the whole queue, and of one submitter."""
+
+    total: Annotated[int, count(1, 100_000_000)] = _default.max_total
+    per_submitter: Annotated[int, count(1, 100_000_000)] = _default.max_per_submitter
+
+
+class ClassConfig(_Table):
+    """A duration class: how long its jobs may run, and how many of it and of longer ones at once."""
+
+    cap: Annotated[int, between("100ms", "30d")]
+    limit: Annotated[Limit | None, PlainValidator(level_limit)] = None
+
+
+class InteractiveConfig(_Table):
+    """Interactive jobs: how long without a word, how long in all, and how many of one submitter."""
+
+    idle: Annotated[int, between("1s", "30d")] = _default.interactive_idle
+    cap: Annotated[int, between("1s", "30d")] = _default.interactive_cap
+    per_submitter: Annotated[int, count(0, 1_000)] = _default.interactive_per_submitter
+
+
+class QueueConfig(_Table):
+    """One queue's settings. All durations are microseconds once read."""
+
+    order: Literal["newest-first", "oldest-first"] = _default.order
+    delay: DelayConfig | None = None
+    eager: bool = _default.eager
+    time_limit: Annotated[int, between("100ms", "30d")] = _default.time_limit
+    lease: Annotated[int, between("1s", "1h")] = _default.lease
+    attempts: Annotated[int, count(1, 100)] = _default.attempts
+    grace: Annotated[int, between("0s", "1h")] = _default.grace
+    kill_after: Annotated[int, between("0s", "1m")] = _default.kill_after
+    retention: Annotated[int, between("1s", "3650d")] = _default.retention
+    max_delay: Annotated[int, between("0s", "3650d")] = _default.max_delay
+    max_waiting: MaxWaitingConfig = MaxWaitingConfig()
+    max_body: Annotated[int, count(1, 64 << 20)] = _default.max_body
+    elastic: Literal["borrow", "squeeze"] = _default.elastic
+    classes: dict[Annotated[str, AfterValidator(class_name)], ClassConfig] | None = None
+    interactive: InteractiveConfig = InteractiveConfig()
+
+    @field_validator("classes", mode="after")
+    @classmethod
+    def _in_order(cls, classes: dict[str, ClassConfig] | None) -> dict[str, ClassConfig] | None:
+        if classes is not None:
+            _refuse(_misplaced(classes))
+        return classes
+
+    @model_validator(mode="after")
+    def _one_kind_of_limit(self) -> Self:
+        if self.classes and "time_limit" in self.model_fields_set:
+            says = "it would have no effect: the caps of the classes hold; leave out one of the two"
+            _refuse([(("time_limit",), says)])
+        return self
+
+    def settings(self) -> Settings:
+        """Give the settings in the form that the rules use; the last class's cap is the time limit."""
+        classes = tuple(_levels(self.classes or {}))
+        return Settings(
+            order=self.order,
+            eager=self.eager,
+            per_recent=self.delay.per_recent if self.delay else _default.per_recent,
+            window=self.delay.window if self.delay else _default.window,
+            time_limit=classes[-1].cap if classes else self.time_limit,
+            lease=self.lease,
+            attempts=self.attempts,
+            grace=self.grace,
+            kill_after=self.kill_after,
+            retention=self.retention,
+            max_delay=self.max_delay,
+            max_total=self.max_waiting.total,
+            max_per_submitter=self.max_waiting.per_submitter,
+            max_body=self.max_body,
+            classes=classes,
+            elastic=self.elastic,
+            interactive_idle=self.interactive.idle,
+            interactive_cap=self.interactive.cap,
+            interactive_per_submitter=self.interactive.per_submitter,
+        )
+
+
+def _levels(classes: dict[str, ClassConfig]) -> Iterator[DurationClass]:
+    """Give the classes as the rules have them. One without a limit has the percentage of the one before."""
+    before: Limit | None = None
+    for name, each in classes.items():
+        before = each.limit or (before if before and before.percent else None)
+        yield DurationClass(name, each.cap, before)
+
+
+Mistake = tuple[tuple[str, ...], str]
+
+
+def _misplaced(classes: dict[str, ClassConfig]) -> Iterator[Mistake]:
+    """Find what is wrong with classes beside each other, each mistake with the path to it."""
+    if not 1 <= len(classes) <= MOST_CLASSES:
+        yield (), f"there are {len(classes)} classes; allowed are 1 to {MOST_CLASSES}, shortest first"
+    longest, part, most = 0, WHOLE, MOST_RUNNING
+    for index, (name, each) in enumerate(classes.items()):
+        if each.cap <= longest:
+            says = f"{duration.show(each.cap)} is not allowed; allowed is more than {duration.show(longest)}"
+            yield (name, "cap"), f"{says}, since classes stand shortest first"
+        longest = max(longest, each.cap)
+        if each.limit is None:
+            continue
+        if index == 0:
+            yield (name, "limit"), "the first class has none: its limit is the number of live slots"
+        elif each.limit.amount > (part if each.limit.percent else most):
+            before = Limit(part, percent=True) if each.limit.percent else Limit(most)
+            says = f"{show_limit(each.limit)} is not allowed; allowed is at most {show_limit(before)}"
+            yield (name, "limit"), f"{says}, the limit of a class before it"
+        elif each.limit.percent:
+            part = each.limit.amount
+        else:
+            # A percentage after a count is a part of that count.
+            part, most = WHOLE, each.limit.amount
+
+
+def _refuse(mistakes: Iterable[Mistake]) -> None:
+    """Raise all mistakes at once, each at its own key."""
+    lines = [
+        InitErrorDetails(type=PydanticCustomError("refused", "{says}", {"says": says}), loc=path, input=None)
+        for path, says in mistakes
+    ]
+    if lines:
+        raise ValidationError.from_exception_data("settings", lines)
+
+
+class Config(_Table):
+    """All settings of one installation. There is always at least one queue."""
+
+    store: StoreConfig = StoreConfig()
+    queues: dict[Annotated[str, AfterValidator(queue_name)], QueueConfig] = Field(
+        default_factory=dict, validate_default=True
+    )
+
+    @field_validator("queues", mode="after")
+    @classmethod
+    def _at_least_one(cls, queues: dict[str, QueueConfig]) -> dict[str, QueueConfig]:
+        return queues or {"default": QueueConfig()}

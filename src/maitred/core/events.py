@@ -1,0 +1,202 @@
+"""What changes in a queue, as listening servers are told of it.
+
+A server that foresees starts keeps its own picture of the line and the floor: it looks once, and then follows
+these. They can be told again without harm: a place that is there already is not added twice, and what was
+taken is named by the last place of it.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from maitred.core.floor import Kind
+from maitred.core.job import Band, Phase, Place
+from maitred.core.snapshot import HoldState, Snapshot
+
+
+class Added(NamedTuple):
+    """A place stands in a lane; `order` sorts it among the others there."""
+
+    lane: str
+    order: bytes
+
+
+class Removed(NamedTuple):
+    """A place left its lane."""
+
+    lane: str
+    order: bytes
+
+
+class Taken(NamedTuple):
+    """All places of a lane up to this one were taken."""
+
+    lane: str
+    through: bytes
+
+
+class Started(NamedTuple):
+    """A run began: how long it may take, and the class whose units it holds."""
+
+    record: int
+    version: int
+    attempt: int
+    level: int
+    kind: Kind
+    start: int
+    duration: int
+    worker: str
+    need: str
+
+
+class Lowered(NamedTuple):
+    """A run may take only so long, and holds no more than this class."""
+
+    record: int
+    level: int
+    duration: int
+
+
+class Stopping(NamedTuple):
+    """A run was told to stop; it holds its units until that is confirmed."""
+
+    record: int
+
+
+class Freed(NamedTuple):
+    """The slot and the units of a run came back."""
+
+    record: int
+
+
+class Ended(NamedTuple):
+    """A job ended; no code means completed."""
+
+    record: int
+    code: str
+
+
+class Changed(NamedTuple):
+    """A job was submitted, changed, moved, or waits again."""
+
+    record: int
+
+
+class Deleted(NamedTuple):
+    """A job's record is gone."""
+
+    record: int
+
+
+class Versioned(NamedTuple):
+    """A job has a newer version."""
+
+    older: int
+    newer: int
+
+
+class HouseChanged(NamedTuple):
+    """Workers, settings or the pause changed: better look again."""
+
+
+Event = (
+    Added
+    | Removed
+    | Taken
+    | Started
+    | Lowered
+    | Stopping
+    | Freed
+    | Ended
+    | Changed
+    | Deleted
+    | Versioned
+    | HouseChanged
+)
+
+
+class Entry(NamedTuple):
+    """What one call changed: the id of the entry, its number, the store's time, and the changes."""
+
+    id: str
+    number: int
+    now: int
+    events: list[Event]
+
+
+TOP = 1 << 53
+
+
+def order_of(place: Place) -> bytes:
+    """Give the bytes that sort a place within its lane."""
+    first = place.release
+    if place.lane.band is Band.FRONT:
+        first = TOP - place.arrival
+    elif place.lane.band is Band.IMMEDIATE:
+        first = place.arrival
+    return first.to_bytes(8, "big") + place.arrival.to_bytes(8, "big")
+
+
+def changes(before: Snapshot, after: Snapshot) -> list[Event]:
+    """Tell what happened between two states, as a store that compares them would tell it."""
+    found: list[Event] = []
+    old, new = set(before.places), set(after.places)
+    found += [Removed(str(place.lane), order_of(place)) for place in old - new]
+    found += [Added(str(place.lane), order_of(place)) for place in new - old]
+    found += _runs(before, after)
+    found += _jobs(before, after)
+    found += [Deleted(record) for record in before.jobs.keys() - after.jobs.keys()]
+    if (before.paused, _crews(before)) != (after.paused, _crews(after)):
+        found.append(HouseChanged())
+    return found
+
+
+def _runs(before: Snapshot, after: Snapshot) -> Iterator[Event]:
+    held, holds = _holds(before), _holds(after)
+    for record, hold in held.items():
+        if record not in holds or holds[record].token != hold.token:
+            yield Freed(record)
+    for record, hold in holds.items():
+        known = held.get(record)
+        if known is None or known.token != hold.token:
+            yield _started(after, hold)
+        elif (known.level, known.duration) != (hold.level, hold.duration):
+            yield Lowered(record, hold.level, hold.duration)
+        if hold.stopping and not (known and known.stopping):
+            yield Stopping(record)
+
+
+def _jobs(before: Snapshot, after: Snapshot) -> Iterator[Event]:
+    for record, job in after.jobs.items():
+        was = before.jobs.get(record)
+        if was == job:
+            continue
+        if job.phase is Phase.ENDED:
+            yield Ended(record, job.code)
+        elif job.phase is not Phase.RUNNING:
+            yield Changed(record)
+        older = after.jobs.get(job.previous)
+        if was is None and older and older.phase is not Phase.ENDED:
+            yield Versioned(older.record, record)
+
+
+def _holds(snapshot: Snapshot) -> dict[int, HoldState]:
+    return {hold.record: hold for worker in snapshot.workers.values() for hold in worker.holds}
+
+
+def _crews(snapshot: Snapshot) -> object:
+    return {name: (w.slots, w.draining, w.serves) for name, w in snapshot.workers.items()}
+
+
+def _started(snapshot: Snapshot, hold: HoldState) -> Started:
+    job = snapshot.jobs[hold.record]
+    return Started(
+        hold.record,
+        job.version,
+        job.attempt,
+        hold.level,
+        hold.kind,
+        hold.start,
+        hold.duration,
+        job.worker,
+        job.need,
+    )

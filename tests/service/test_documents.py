@@ -1,0 +1,110 @@
+"""What documents say of a job's class and of a queue's levels, whatever store the facts come from."""
+
+from dataclasses import replace
+
+import pytest
+
+from maitred.core.job import Band, Job, Phase, Submitter, View
+from maitred.core.settings import SECOND, Settings
+from maitred.service.document import job_document
+from maitred.service.house_document import queue_document, running_document
+from maitred.store.port import Status, WorkerView
+from maitred.wire import JobDocument, QueueDocument, RunningJob
+from tests.http.floor import THREE
+
+JOB = Job(
+    1,
+    "id",
+    1,
+    Submitter("user", "1"),
+    "command",
+    b'{"key":"k","run":{"command":["ls"]}}',
+    0,
+    phase=Phase.RUNNING,
+)
+RUNS = View(
+    replace(JOB, stage=1, worker="w"),
+    position=None,
+    release=None,
+    nonce=None,
+    running_versions=(1,),
+    now=5 * SECOND,
+    paused=None,
+    serving=1,
+    free=0,
+    started=SECOND,
+)
+BUSY = Status(
+    settings=THREE,
+    now=0,
+    counts={},
+    jobs=4,
+    waiting=0,
+    free=0,
+    paused=None,
+    workers=[WorkerView("w", 4, 4, False, ("command",), 0)],
+)
+
+
+def job(view: View, settings: Settings = THREE) -> JobDocument:
+    return JobDocument.model_validate(job_document("q", view, settings))
+
+
+def test_a_running_job_tells_what_it_was_granted_and_which_class_it_holds() -> None:
+    squeezed = replace(RUNS, granted=10 * SECOND, holding=2)
+    assert (job(squeezed).class_, job(squeezed).duration) == (None, 10.0)
+    running = RunningJob.model_validate(running_document(squeezed, THREE))
+    assert (running.class_, running.elastic, running.duration, running.elapsed) == ("medium", True, 10.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "name", "duration"),
+    [
+        ({"elastic": True}, None, 30.0),
+        ({"elastic": True, "duration": 5 * SECOND}, None, 5.0),
+        ({"elastic": False, "level": 2}, "medium", 10.0),
+        ({"elastic": False, "level": 2, "duration": 5 * SECOND}, "medium", 5.0),
+        ({"elastic": False, "level": 9}, None, 30.0),
+        ({"elastic": False, "band": Band.INTERACTIVE, "duration": 60 * SECOND}, None, 60.0),
+    ],
+)
+def test_a_job_tells_what_it_asked_for_until_something_else_is_granted(
+    asked: dict[str, object], name: str | None, duration: float
+) -> None:
+    for phase in (Phase.WAITING, Phase.RUNNING, Phase.HELD):
+        told = job(replace(RUNS, job=replace(RUNS.job, phase=phase, **asked)))  # type: ignore[arg-type]
+        assert (told.class_, told.duration) == (name, duration), phase
+
+
+def test_what_an_ended_job_had_is_told_where_it_is_known() -> None:
+    ended = replace(RUNS.job, phase=Phase.ENDED, elastic=False, level=2, duration=5 * SECOND)
+    assert job(replace(RUNS, job=ended)).duration == 5.0
+    assert job(replace(RUNS, job=replace(ended, elastic=True))).duration is None
+    assert job(replace(RUNS, job=replace(ended, stage=0))).duration is None, "it never started"
+
+
+def test_of_each_class_those_count_as_running_who_hold_no_longer_one() -> None:
+    queue = QueueDocument.model_validate(queue_document("q", replace(BUSY, limits=(4, 2, 1), used=(4, 2, 1))))
+    assert [(each.name, each.cap) for each in queue.classes] == [("fast", 3), ("medium", 10), ("slow", 30)]
+    assert [(each.limit, each.used, each.running) for each in queue.classes] == [
+        (4, 4, 2),
+        (2, 2, 1),
+        (1, 1, 1),
+    ]
+
+
+def test_a_queue_whose_store_counts_no_units_tells_its_slots_and_its_limits() -> None:
+    queue = QueueDocument.model_validate(queue_document("q", BUSY))
+    assert [(each.limit, each.used) for each in queue.classes] == [(4, 4), (2, 0), (1, 0)]
+    plain = QueueDocument.model_validate(queue_document("q", replace(BUSY, settings=Settings())))
+    assert [(each.name, each.cap, each.limit, each.running) for each in plain.classes] == [
+        ("default", 600, 4, 4)
+    ]
+
+
+def test_the_settings_of_a_queue_are_typed_and_keep_what_a_reader_does_not_know() -> None:
+    settings = QueueDocument.model_validate(queue_document("q", BUSY)).settings
+    assert [each.limit for each in settings.classes] == [None, "50%", 1]
+    assert settings.interactive
+    assert (settings.elastic, settings.interactive.cap) == ("borrow", 3600.0)
+    assert settings.model_dump()["lease"] == 3600.0
