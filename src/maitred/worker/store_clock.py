@@ -1,9 +1,9 @@
 """The store's time, as far as a worker can be sure of it.
 
-A job's limit counts from its start, and starts are told in the store's time. Every answer says what time it was
-when the store wrote it; when it is read that moment is past, by the way that it took. So what the worker knows
-is a lower bound, which goes on with the worker's own clock: a limit is never held to be reached too early, and
-held to be reached too late by no more than the way of the quickest answer.
+A job's limit counts from its start, and starts are told in the store's time. Every answer says what time it
+was when the store wrote it; when it is read that moment is past, by the time that it was on its way. So what
+the worker knows is a lower bound, which goes on with the worker's own clock: no limit seems reached too
+early, and none too late by more than the quickest answer was on its way.
 """
 
 import time
