@@ -106,6 +106,13 @@ async def test_a_limit_counts_from_the_lease(table: Table) -> None:
     assert run.at - time.monotonic() < 20.5
 
 
+async def test_a_start_in_the_inbox_tells_what_time_it_is_in_the_store(table: Table) -> None:
+    table.clock.hear(table.now() - micros(5))
+    start = table.start(duration=30)
+    table.hand.receive(start)
+    assert table.hand.runs[start.lease].at - time.monotonic() <= 30, "the last answer was long on its way"
+
+
 async def test_a_job_whose_time_is_over_before_it_could_begin_is_handed_back_unbegun(table: Table) -> None:
     start = table.start(ago=70)
     table.hand.begin(start)
