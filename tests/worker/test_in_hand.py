@@ -167,6 +167,14 @@ async def test_a_lower_limit_that_overtakes_its_start_is_kept(table: Table) -> N
     assert table.begun == [start.id]
 
 
+async def test_a_job_that_had_its_lower_limit_before_it_came_never_begins(table: Table) -> None:
+    start = table.start(ago=12)
+    table.hand.lower(Lower(start.lease, micros(10), "cut"))
+    table.hand.begin(start)
+    assert await table.ends() == [("cut", CUT)]
+    assert (table.begun, table.told.handed_back) == ([], [])
+
+
 async def test_the_code_of_a_lower_limit_is_told_also_if_the_start_knew_of_it(table: Table) -> None:
     start = table.start(ago=9.7, duration=10)
     order = Lower(start.lease, micros(10), "cut")

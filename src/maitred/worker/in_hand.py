@@ -29,7 +29,7 @@ class InHand:
     """The runs of one worker by lease, and what was given up and is still to be handed back.
 
     `carry_out` does the work of a start; it gives None if it must not begin at the moment. Jobs that start
-    when the worker is `stopping`, or whose time was over before they could begin, are handed back.
+    when the worker is `stopping`, or come so late that their time is over before they begin, are handed back.
     """
 
     def __init__(
@@ -70,17 +70,23 @@ class InHand:
         if lease in self._past or lease in self._returning:
             return
         self._past[lease] = start.start
-        limit, code = start.duration or self._time_limit, TIME_LIMIT
+        limit, code, lowered = start.duration or self._time_limit, TIME_LIMIT, False
         if self._lowered and lease in self._lowered:
-            lowered, _ = self._lowered.pop(lease)
-            if lowered.duration <= limit:
-                limit, code = lowered.duration, lowered.code
+            order, _ = self._lowered.pop(lease)
+            if lowered := order.duration <= limit:
+                limit, code = order.duration, order.code
         at = self._clock.local_time(start.start + limit)
-        if self._stopping.is_set() or at <= time.monotonic():
+        late = at <= time.monotonic()
+        if self._stopping.is_set() or (late and not lowered):
             self._returning[lease] = None
             self._hand_back([lease])
-            return
-        run = self.runs[lease] = Run(start, limit, code, at)
+        elif late:
+            self._reports.tell(Finish(lease, *stopped(Why(code, limit))))
+        else:
+            self._go(start, limit, code, at)
+
+    def _go(self, start: Start, limit: int, code: str, at: float) -> None:
+        run = self.runs[start.lease] = Run(start, limit, code, at)
         run.task = asyncio.get_running_loop().create_task(self._carry_out(start))
         run.task.add_done_callback(partial(self._over, run))
         self._deadlines.watch(run)
