@@ -27,7 +27,7 @@ class Counter:
 
 def start(need: str, run: dict[str, Any]) -> Start:
     body = encode_json({"key": "k", "run": run})
-    return Start(Lease(1, b"t" * 16), "id", 1, 1, need, body, 0)
+    return Start(Lease(1, b"t" * 16), "id", 1, 1, need, body, 0, 0)
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ class InHand:
         why = Why(order.code, order.limit)
         if run := self.runs.get(order.lease):
             self._stop(run, why)
-        elif order.lease not in self._past and order.lease not in self._returning:
+        elif not self._knows(order.lease):
             self._past[order.lease] = self._told
             self._reports.tell(Finish(order.lease, *stopped(why)))
 
@@ -105,7 +105,7 @@ class InHand:
         if run := self.runs.get(order.lease):
             if order.duration <= run.limit:
                 self._limit(run, order.duration, order.code)
-        elif order.lease not in self._past:
+        elif not self._knows(order.lease):
             known, _ = self._lowered.get(order.lease, (order, 0))
             self._lowered[order.lease] = (min(known, order, key=lambda lower: lower.duration), self._told)
 
@@ -119,6 +119,10 @@ class InHand:
         self._past = {lease: told for lease, told in self._past.items() if told >= self._told}
         self._lowered = {lease: kept for lease, kept in self._lowered.items() if kept[1] >= self._told}
         self._told = now
+
+    def _knows(self, lease: Lease) -> bool:
+        """Tell whether work that does not run was here already, so that an order for it comes too late."""
+        return lease in self._past or lease in self._returning or self._reports.has(lease)
 
     # ---------------------------------------------------------------- limits and ends
 

@@ -28,6 +28,10 @@ class Reports:
         """What the store may not have heard of yet."""
         return [*self._unsaid, *self._saying]
 
+    def has(self, lease: Lease) -> bool:
+        """Whether its end is still to be said or being said."""
+        return lease in self._unsaid or lease in self._saying
+
     def tell(self, finish: Finish) -> None:
         """Tell how a run ended, soon."""
         self._unsaid[finish.lease] = finish
