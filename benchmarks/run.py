@@ -30,7 +30,7 @@ def run(
             if number and not figure.every_round:
                 continue
             for system in rotated(ready, number):
-                if figure.applies_to(system):
+                if figure.applies_to(system) and (system.figures is None or figure.name in system.figures):
                     _take(figure, system, stands, results, number)
     return results
 

@@ -18,6 +18,7 @@ class Scale:
     memory_jobs: int = 20_000
     memory_payload: int = 1_000
     waiting: tuple[int, ...] = (4_000, 100_000, 1_000_000)
+    crowds: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000)
     submitters: int = 1_000
 
 
@@ -30,4 +31,5 @@ QUICK = Scale(
     idle_seconds=3.0,
     memory_jobs=3_000,
     waiting=(4_000, 20_000),
+    crowds=(1_000, 10_000),
 )

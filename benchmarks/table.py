@@ -5,7 +5,7 @@ from rich.table import Table
 
 from benchmarks.figures.server_time import key
 from benchmarks.results import Results
-from benchmarks.targets import SUBJECT, Target
+from benchmarks.targets import CLASSES, SUBJECT, Target
 from benchmarks.words import rounded, spaced
 
 _WIDTH = 150
@@ -20,6 +20,8 @@ def show(results: Results, targets: list[Target]) -> None:
         console.print(f"  {name} {subject.version}: {subject.settings}", style="dim", highlight=False)
     if "server" in results.readings.get(SUBJECT, {}):
         console.print(_server_time(results))
+    if "cycle" in results.readings.get(CLASSES, {}) or "plan" in results.readings.get(SUBJECT, {}):
+        console.print(_line_length(results))
     if SUBJECT in results.readings:
         console.print(_targets(targets))
     for failure in results.failures:
@@ -76,6 +78,21 @@ def _server_time(results: Results) -> Table:
                     for size in results.scale.waiting
                 ),
             )
+    return table
+
+
+def _line_length(results: Results) -> Table:
+    table = Table(title="Maitred: the cycle and the plan, by how many jobs wait")
+    table.add_column("")
+    for size in results.scale.crowds:
+        table.add_column(spaced(size), justify="right")
+    for words, system, figure, number in (
+        ("a fast job passes slow ones, µs of the server", CLASSES, "cycle", "past_{}_us"),
+        ("a full pass of the plan, s", SUBJECT, "plan", "pass_{}_s"),
+        ("appending one and quoting it, µs", SUBJECT, "plan", "append_{}_us"),
+    ):
+        numbers = (results.median(system, figure, number.format(size)) for size in results.scale.crowds)
+        table.add_row(words, *(rounded(each) for each in numbers))
     return table
 
 

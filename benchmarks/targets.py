@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from benchmarks.figures.cycle import overtaking
 from benchmarks.figures.server_time import key
 from benchmarks.results import Results, Spread, quotient
 from benchmarks.words import TIMES, spaced
 
 Verdict = Literal["reached", "short", "not measured"]
 SUBJECT = "maitred"
+CLASSES = "classes"
 _PEERS = ("dramatiq", "huey", "bullmq")
 
 
@@ -45,6 +47,7 @@ def targets(results: Results) -> list[Target]:
     """Hold a run against every target."""
     return [
         *_throughput(results),
+        *_floor(results),
         *_latency(results),
         *_server_time(results),
         *_cost(results),
@@ -64,6 +67,23 @@ def _throughput(results: Results) -> Iterator[Target]:
     ratio = results.ratio(SUBJECT, "dramatiq", "single", "jobs_per_s")
     spread = results.spread(SUBJECT, "single", "jobs_per_s", over="dramatiq")
     yield Target("single enqueue ÷ dramatiq", 1.2, ratio, at_least=True, unit=TIMES, spread=spread)
+
+
+def _floor(results: Results) -> Iterator[Target]:
+    """Hold the Floor against the same queue without classes, and long lines against short ones."""
+    ratio = results.ratio(CLASSES, SUBJECT, "drain", "jobs_per_s")
+    spread = results.spread(CLASSES, "drain", "jobs_per_s", over=SUBJECT)
+    yield Target("drain, three classes ÷ one", 0.9, ratio, at_least=True, unit=TIMES, spread=spread)
+    few, many = 1_000, 1_000_000
+    growth = quotient(
+        results.median(CLASSES, "cycle", overtaking(many)), results.median(CLASSES, "cycle", overtaking(few))
+    )
+    words = f"server time of a fast job that passes slow ones: {spaced(many)} ÷ {spaced(few)} waiting"
+    yield Target(words, 1.2, growth, at_least=False, unit=TIMES)
+    whole = results.median(SUBJECT, "plan", "pass_100000_s")
+    yield Target("estimates: a full pass over 100 000 waiting jobs", 0.15, whole, at_least=False, unit=" s")
+    one = results.median(SUBJECT, "plan", "append_100000_us")
+    yield Target("estimates: appending one job", 50.0, one, at_least=False, unit=" µs")
 
 
 def _latency(results: Results) -> Iterator[Target]:
@@ -105,7 +125,5 @@ def _cost(results: Results) -> Iterator[Target]:
 
 def _to_come() -> Iterator[Target]:
     """Name the targets of parts that are not built yet, so that nobody takes them for reached."""
-    yield Target("estimates: a full pass over 100 000 waiting jobs", 0.15, None, at_least=False, unit=" s")
-    yield Target("estimates: appending one job", 50.0, None, at_least=False, unit=" µs")
     words = "a ZooKeeper stage transition ÷ a raw multi of the same operations"
     yield Target(words, 0.8, None, at_least=True, unit=TIMES)

@@ -1,15 +1,28 @@
 """The figures, in the order in which a round takes them."""
 
+from benchmarks.figures.cycle import Cycle
 from benchmarks.figures.drain import Drain
 from benchmarks.figures.enqueue import Bulk, Single
 from benchmarks.figures.figure import Figure, Reading
 from benchmarks.figures.idle import Idle
 from benchmarks.figures.latency import Latency
 from benchmarks.figures.memory import Memory
+from benchmarks.figures.plan import PlanCost
 from benchmarks.figures.server_time import ServerTime
 
 __all__ = ["FIGURES", "Figure", "Reading"]
 
 FIGURES: dict[str, Figure] = {
-    figure.name: figure for figure in (Drain(), Bulk(), Single(), Latency(), Idle(), Memory(), ServerTime())
+    figure.name: figure
+    for figure in (
+        Drain(),
+        Bulk(),
+        Single(),
+        Latency(),
+        Idle(),
+        Memory(),
+        ServerTime(),
+        Cycle(),
+        PlanCost(),
+    )
 }

@@ -30,7 +30,7 @@ _JOBS = {1: 640, 64: 1_280}
 
 
 @dataclass(frozen=True)
-class _Line:
+class Line:
     """A store with a line of some length, and the probe beside it."""
 
     length: int
@@ -79,10 +79,10 @@ def key(verb: str, waiting: int, per_call: int) -> str:
     return f"{verb}_us_{waiting}_by_{per_call}"
 
 
-def _filled(stack: contextlib.ExitStack, system: System, stands: Stands, scale: Scale, length: int) -> _Line:
+def _filled(stack: contextlib.ExitStack, system: System, stands: Stands, scale: Scale, length: int) -> Line:
     stand = stack.enter_context(system.at(stands))
     probe = stand.start(system.probe(stand))
     fill = {"do": "fill", "jobs": length, "payload": scale.memory_payload, "submitters": scale.submitters}
     probe.ask(fill, _SECONDS)
     stand.store.wait_until_flushed(_SECONDS)
-    return _Line(length, stand.store, probe)
+    return Line(length, stand.store, probe)

@@ -8,18 +8,25 @@ import asyncio
 import itertools
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import uvloop
 
 from benchmarks.programs.desk import Desk
+from maitred.core.classes import DurationClass, Limit
 from maitred.core.job import Finish, Order, Start, Submitter
-from maitred.core.settings import MINUTE, Settings
+from maitred.core.settings import MINUTE, SECOND, Settings
 from maitred.store.connect import connect
 from maitred.store.port import Store
 
 _WORKER = "probe"
 _FILL = 200
+_CROWDED = (
+    DurationClass("fast", 3 * SECOND),
+    DurationClass("medium", 10 * SECOND, Limit(2)),
+    DurationClass("slow", 30 * MINUTE, Limit(1)),
+)
 # Nothing here renews leases, and the line may be longer than a queue's usual bound.
 _SETTINGS = Settings(lease=30 * MINUTE, max_total=10_000_000, max_per_submitter=1_000_000)
 
@@ -32,6 +39,7 @@ class Probe:
         self._numbers = itertools.count()
         self._running: list[Start] = []
         self._submitters = 1
+        self._level = 1
         self._body = b""
 
     async def fill(self, jobs: int, submitters: int, payload: int) -> None:
@@ -41,6 +49,21 @@ class Probe:
     async def submit(self, jobs: int, per_call: int) -> None:
         for size in _portions(jobs, per_call):
             await self._store.put([self._order() for _ in range(size)])
+
+    async def crowd(self, jobs: int, submitters: int) -> None:
+        """Let so many slow jobs wait behind one that has all of their level; a slot stays free."""
+        await self._store.configure(replace(_SETTINGS, classes=_CROWDED))
+        self._submitters, self._level = submitters, len(_CROWDED)
+        await self._store.join(_WORKER, 2, ["noop"])
+        await self.submit(jobs + 1, _FILL)
+        self._level = 1
+
+    async def overtake(self, jobs: int) -> None:
+        """Let fast jobs pass the crowd, one after another: each is submitted, starts and ends."""
+        for _ in range(jobs):
+            await self._store.put([self._order()])
+            starts = [each for each in await self._store.park(_WORKER, 5) if isinstance(each, Start)]
+            await self._store.finish(_WORKER, [Finish(each.lease) for each in starts[-1:]])
 
     async def join(self, slots: int) -> None:
         self._running = (await self._store.join(_WORKER, slots, ["noop"])).starts
@@ -60,7 +83,14 @@ class Probe:
     def _order(self) -> Order:
         number = next(self._numbers)
         submitter = Submitter("user", str(number % self._submitters))
-        return Order(id=f"{number:032x}", submitter=submitter, need="noop", body=self._body)
+        return Order(
+            id=f"{number:032x}",
+            submitter=submitter,
+            need="noop",
+            body=self._body,
+            level=self._level,
+            elastic=self._level == 0,
+        )
 
 
 def _portions(total: int, size: int) -> Iterator[int]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import os
 import time
 
 import uvloop
@@ -10,6 +11,8 @@ from benchmarks.programs.maitred_app import desk, queue
 from benchmarks.programs.producer import Ways, serve
 
 _SUBMITTERS = 1_000
+# The classes that jobs ask for in turn; an empty name asks for none.
+_CLASSES = os.environ.get("BENCH_CLASSES", "").split(",")
 
 
 class Maitred(Ways):
@@ -44,10 +47,12 @@ class Maitred(Ways):
 
 
 def _body(number: int, payload: str) -> dict[str, object]:
+    asked = _CLASSES[number % len(_CLASSES)]
     return {
         "key": f"job-{number}",
         "submitter": {"type": "user", "id": str(number % _SUBMITTERS)},
         "run": {"handler": "noop", "args": _args(number, payload)},
+        **({"class": asked} if asked else {}),
     }
 
 

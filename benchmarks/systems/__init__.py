@@ -2,6 +2,7 @@
 
 from benchmarks.systems.bare import Bare
 from benchmarks.systems.bullmq import BullMQ
+from benchmarks.systems.classes import Classes
 from benchmarks.systems.dramatiq import Dramatiq
 from benchmarks.systems.huey import Huey
 from benchmarks.systems.maitred import Maitred
@@ -10,5 +11,5 @@ from benchmarks.systems.system import System
 __all__ = ["SYSTEMS", "System"]
 
 SYSTEMS: dict[str, System] = {
-    system.name: system for system in (Maitred(), Dramatiq(), Huey(), BullMQ(), Bare())
+    system.name: system for system in (Maitred(), Classes(), Dramatiq(), Huey(), BullMQ(), Bare())
 }

@@ -24,7 +24,7 @@ class Maitred(System):
             return "from source"
 
     def set_up(self, stand: Stand) -> None:
-        asyncio.run(_configure(stand.store.url))
+        asyncio.run(configure(stand.store.url, Settings()))
 
     def producer(self, stand: Stand) -> Command:
         return python_program("maitred", "producer", stand)
@@ -42,8 +42,8 @@ class Maitred(System):
         return python_program("maitred", "probe", stand)
 
 
-async def _configure(url: str) -> None:
-    """Make the queue with default settings, as `maitred serve` does at its start."""
+async def configure(url: str, settings: Settings) -> None:
+    """Make the queue, as `maitred serve` does at its start."""
     stores = connect(url)
-    await stores.queue("bench").configure(Settings())
+    await stores.queue("bench").configure(settings)
     await stores.close()

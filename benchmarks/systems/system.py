@@ -23,6 +23,8 @@ class System(ABC):
     # The bare hand-off is no queue: it has neither jobs nor a line.
     runs_jobs = True
     has_probe = False
+    # The figures that it is there for; None for all that apply.
+    figures: frozenset[str] | None = None
 
     def prepare(self) -> None:
         """Install what is missing. Raises `PeerUnavailable` if that cannot be done here."""

@@ -24,6 +24,7 @@ from maitred.core.floor import Hold
 from maitred.core.invariants import violations
 from maitred.core.job import Band, Finish, Lease, Order, Submitter
 from maitred.core.settings import SECOND, Settings
+from maitred.core.snapshot import without_wakes
 from maitred.errors import MaitredError
 from maitred.store.memory import MemoryStore
 from maitred.store.port import Store
@@ -242,7 +243,7 @@ class Comparison(Both):
 
     @rule(worker=st.sampled_from(WORKERS))
     def empty_inbox(self, worker: str) -> None:
-        if self.reference._house.inboxes.get(worker):
+        if without_wakes(self.reference._house.inboxes.get(worker, [])):
             self.both(lambda store: self.parked(store, worker))
 
     @rule(id=ids, which=nonces)
@@ -437,7 +438,7 @@ class BusyFloor(Both):
 
     @rule(worker=st.sampled_from(WORKERS[:2]))
     def empty_inbox(self, worker: str) -> None:
-        if self.reference._house.inboxes.get(worker):
+        if without_wakes(self.reference._house.inboxes.get(worker, [])):
             self.both(lambda store: self.parked(store, worker))
 
     @rule()

@@ -66,16 +66,6 @@ async def test_output_is_bounded_and_the_cut_is_shown(kitchen: Kitchen) -> None:
     assert text.endswith("end\n")
 
 
-async def test_the_whole_group_is_gone_after_the_time_limit(kitchen: Kitchen, tmp_path: Path) -> None:
-    await kitchen.set(time_limit=0.3, kill_after=0.05)
-    note = tmp_path / "pids"
-    script = f"trap '' TERM; (trap '' TERM; echo $$ > {note}; sleep 300) & echo $! >> {note}; sleep 300"
-    code, _ = await run(kitchen, "sh", "-c", script)
-    assert code == "time-limit"
-    for pid in note.read_text().split():
-        assert not alive(int(pid))
-
-
 async def test_what_a_command_leaves_behind_in_its_group_is_ended_with_it(
     kitchen: Kitchen, tmp_path: Path
 ) -> None:

@@ -28,6 +28,7 @@ from maitred.core.job import (
     Shift,
     Submitter,
     View,
+    Wake,
 )
 from maitred.core.occupancy import Running
 from maitred.core.settings import SECOND, Settings
@@ -44,6 +45,8 @@ from maitred.store.port import (
     Survey,
     WorkerView,
 )
+
+NEVER = 1 << 62
 
 
 def _wall_clock() -> int:
@@ -65,6 +68,7 @@ class MemoryStore:
         self._state: House | None = None
         self._arrived: dict[str, asyncio.Event] = {}
         self._listened_until = 0
+        self._alarm = NEVER
         self._known: Snapshot | None = None
         self._news: list[Entry] = []
         self._told = 0
@@ -378,9 +382,18 @@ class MemoryStore:
 
     def _ring(self) -> None:
         self._note_changes()
+        self._wake()
         for name, event in self._arrived.items():
             if self._house.inboxes.get(name):
                 event.set()
+
+    def _wake(self) -> None:
+        """Tell one worker to look at the clock if the next moment that matters has come forward."""
+        house = self._house
+        moment = house.next_at()
+        if moment is not None and (moment < self._alarm or self._alarm <= house.now) and house.floor.workers:
+            house.inboxes.setdefault(next(iter(house.floor.workers)), []).append(Wake())
+        self._alarm = NEVER if moment is None else moment
 
 
 class MemoryStores:

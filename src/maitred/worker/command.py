@@ -1,4 +1,4 @@
-"""Commands: a program in a directory and a process group of its own, with a time limit.
+"""Commands: a program in a directory and a process group of its own.
 
 Whatever it started in its group is gone before the slot is free again: SIGTERM, a while to tidy up, SIGKILL.
 It sees its files, PATH and the locale, and nothing else of the worker's environment. If the worker is killed,
@@ -15,7 +15,7 @@ from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
-from maitred.worker.outcome import Outcome, completed, failed
+from maitred.worker.outcome import Outcome, completed, failed, interrupted
 from maitred.worker.undertaker import Undertaker
 
 OUTPUT_LIMIT = 64 * 1024
@@ -70,16 +70,14 @@ def lay_out(home: Path, files: dict[str, dict[str, str]]) -> None:
         path.write_bytes(content["text"].encode() if "text" in content else b64decode(content["base64"]))
 
 
-async def run_command(
-    run: dict[str, Any], limit: float, kill_after: float, undertaker: Undertaker
-) -> Outcome:
-    """Run a command to its end; cancelling this stops it in the same way as the time limit."""
+async def run_command(run: dict[str, Any], kill_after: float, undertaker: Undertaker) -> Outcome:
+    """Run a command to its end. Cancelling this stops it, and what it has printed is in the outcome."""
     home = Path(tempfile.mkdtemp(prefix="maitred-job-"))
     undertaker.expect(home)
     laid_out = asyncio.ensure_future(asyncio.to_thread(lay_out, home, run.get("files") or {}))
     try:
         await asyncio.shield(laid_out)
-        return await _run_in(home, run["command"], limit, kill_after, undertaker)
+        return await _run_in(home, run["command"], kill_after, undertaker)
     except (OSError, ValueError) as error:
         return failed("command", f"it could not be started: {error}")
     finally:
@@ -89,16 +87,44 @@ async def run_command(
         undertaker.forget(home)
 
 
-async def _run_in(
-    home: Path, argv: list[str], limit: float, kill_after: float, undertaker: Undertaker
-) -> Outcome:
+async def _run_in(home: Path, argv: list[str], kill_after: float, undertaker: Undertaker) -> Outcome:
+    out, err = Tail(), Tail()
+    starting = asyncio.ensure_future(_start(home, argv, out, err))
+    stopped = False
+    try:
+        process = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # Only what has started can be ended with all that it starts itself.
+        process, stopped = await starting, True
+    undertaker.expect(home, process.pid)
+    readers = [asyncio.create_task(out.read()), asyncio.create_task(err.read())]
+    try:
+        if not stopped:
+            await process.wait()
+    except asyncio.CancelledError:
+        stopped = process.returncode is None
+    finally:
+        await asyncio.shield(_end_group(process, kill_after))
+        # With the group gone the pipes end; only somebody who left the group could hold them open.
+        await asyncio.wait(readers, timeout=kill_after)
+        for reader in readers:
+            reader.cancel()
+        await asyncio.gather(*readers, return_exceptions=True)
+    shown = {"exit": process.returncode, "stdout": out.text(), "stderr": err.text()}
+    if stopped:
+        return interrupted(shown)
+    if process.returncode:
+        return failed("exit", _status(process.returncode), shown)
+    return completed(shown)
+
+
+async def _start(home: Path, argv: list[str], out: Tail, err: Tail) -> asyncio.subprocess.Process:
     # A parent-death signal ends the program with a worker that is killed; setpriv sets it before the exec.
     tether = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
-    if tether and not shutil.which(argv[0], path=os.environ.get("PATH")) and "/" not in argv[0]:
-        raise FileNotFoundError(f"there is no program {argv[0]!r}")
-    out, err = Tail(), Tail()
     try:
-        process = await asyncio.create_subprocess_exec(
+        if tether:
+            _expect_program(argv[0])
+        return await asyncio.create_subprocess_exec(
             *tether,
             *argv,
             cwd=home,
@@ -115,27 +141,12 @@ async def _run_in(
     finally:
         os.close(out.into)
         os.close(err.into)
-    undertaker.expect(home, process.pid)
-    readers = [asyncio.create_task(out.read()), asyncio.create_task(err.read())]
-    late = False
-    try:
-        async with asyncio.timeout(limit):
-            await process.wait()
-    except TimeoutError:
-        late = True
-    finally:
-        await asyncio.shield(_end_group(process, kill_after))
-        # With the group gone the pipes end; only somebody who left the group could hold them open.
-        await asyncio.wait(readers, timeout=kill_after)
-        for reader in readers:
-            reader.cancel()
-        await asyncio.gather(*readers, return_exceptions=True)
-    shown = {"exit": process.returncode, "stdout": out.text(), "stderr": err.text()}
-    if late:
-        return failed("time-limit", f"it ran longer than its time limit of {limit:g} s", shown)
-    if process.returncode:
-        return failed("exit", _status(process.returncode), shown)
-    return completed(shown)
+
+
+def _expect_program(name: str) -> None:
+    """Raise what starting it would: behind the tether nobody can tell why it did not start."""
+    if "/" not in name and not shutil.which(name, path=os.environ.get("PATH")):
+        raise FileNotFoundError(f"there is no program {name!r}")
 
 
 def _status(code: int) -> str:

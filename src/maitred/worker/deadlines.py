@@ -1,79 +1,65 @@
-"""Stops runs that take longer than the time limit.
+"""Tells runs that their time is over.
 
-All runs of a queue have the same limit, so the first to start is the first to be late, and one timer for the
-oldest of them is enough: a timer for each would cost more than all else that is done for a short job.
+Each run has a limit of its own, which may be lowered while it runs. One timer rings for the first of them: a
+timer for each would cost more than all else that is done for a short job. When it rings it looks at all; a
+worker has few slots, and most runs have ended long before. So a run that ends in time costs two steps in a
+set, and the timer rings once in a while for a run that is gone.
 """
 
 import asyncio
-from collections import OrderedDict
-from types import TracebackType
-from typing import Self
+import time
+from typing import Protocol
+
+NEVER = float("inf")
+SHORTEST = 0.001
 
 
-class Watch:
-    """A run under a time limit: `async` code in the block is cancelled when it is late.
+class Limited(Protocol):
+    """Something whose time is over at a moment of the local clock."""
 
-    Raises `TimeoutError` at the end of the block if that is what ended it.
-    """
+    at: float
 
-    __slots__ = ("_deadlines", "at", "late", "task")
-
-    def __init__(self, deadlines: "Deadlines", task: "asyncio.Task[object]", at: float) -> None:
-        self._deadlines, self.task, self.at = deadlines, task, at
-        self.late = False
-
-    def __enter__(self) -> Self:
-        self._deadlines.add(self)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._deadlines.drop(self)
-        if self.late and self.task.uncancel() == 0 and kind is asyncio.CancelledError:
-            raise TimeoutError from None
+    def late(self) -> None:
+        """Hear that the moment has come."""
 
 
 class Deadlines:
-    """The runs of one worker that are under the limit, oldest first."""
+    """The runs of one worker that are under a limit."""
 
-    def __init__(self, limit: float) -> None:
-        self._limit = limit
-        self._watched: OrderedDict[Watch, None] = OrderedDict()
+    def __init__(self) -> None:
+        self._watched: set[Limited] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._rings_at = NEVER
 
-    def watch(self) -> Watch:
-        """Give a watch for the current task, to be entered at once."""
-        task = asyncio.current_task()
-        if task is None:
-            raise RuntimeError("only a task can be watched")
-        return Watch(self, task, asyncio.get_running_loop().time() + self._limit)
+    def watch(self, run: Limited) -> None:
+        """Tell this run when it is late, once; to be called again when its moment has come forward."""
+        self._watched.add(run)
+        if run.at < self._rings_at:
+            self._ring_at(run.at)
 
-    def add(self, watch: Watch) -> None:
-        """Begin to watch."""
-        self._watched[watch] = None
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_at(watch.at, self._look)
-
-    def drop(self, watch: Watch) -> None:
-        """Watch no more; does nothing for one that was late."""
-        self._watched.pop(watch, None)
-
-    def _look(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._timer = None
-        while self._watched:
-            oldest = next(iter(self._watched))
-            if oldest.at > loop.time():
-                self._timer = loop.call_at(oldest.at, self._look)
-                return
-            del self._watched[oldest]
-            oldest.late = True
-            oldest.task.cancel()
+    def drop(self, run: Limited) -> None:
+        """Watch it no more."""
+        self._watched.discard(run)
 
     def close(self) -> None:
         """Watch nobody any more."""
+        self._watched.clear()
+        self._ring_at(NEVER)
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        late = [run for run in self._watched if run.at <= now]
+        self._watched.difference_update(late)
+        self._ring_at(min((run.at for run in self._watched), default=NEVER))
+        for run in late:
+            run.late()
+
+    def _ring_at(self, at: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._watched.clear()
+        self._rings_at = at
+        if at < NEVER:
+            # A loop may round to the millisecond, and would spin for what is shorter.
+            wait = max(SHORTEST, at - time.monotonic())
+            self._timer = asyncio.get_running_loop().call_later(wait, self._look)

@@ -4,6 +4,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from maitred.core.settings import SECOND
+
+ERROR = "error"
+STOPPED = "stopped"
+TIME_LIMIT = "time-limit"
 MESSAGE_LIMIT = 4_000
 RESULT_LIMIT = 1 << 20
 
@@ -14,6 +19,13 @@ class Outcome(NamedTuple):
     code: str = ""
     message: str = ""
     result: bytes = b""
+
+
+class Why(NamedTuple):
+    """Why a run is stopped: a stable code, and the time limit that it has passed, 0 if that is not why."""
+
+    code: str
+    limit: int = 0
 
 
 def completed(value: Any) -> Outcome:
@@ -44,4 +56,32 @@ def raised(error: BaseException) -> Outcome:
         said = str(error)
     except Exception:  # noqa: BLE001 - an error that cannot say what it is
         said = "(it cannot say why)"
-    return failed("error", f"{type(error).__name__}: {said}")
+    return failed(ERROR, f"{type(error).__name__}: {said}")
+
+
+def interrupted(value: Any) -> Outcome:
+    """Tell that the work was stopped before its end, and what is left of it; whoever stopped it knows why."""
+    return failed(STOPPED, _SENTENCES[STOPPED], value)
+
+
+def stopped(why: Why, result: bytes = b"") -> Outcome:
+    """Tell that the work was stopped, and why, with what is left of it."""
+    return Outcome(why.code, _sentence(why), result)
+
+
+_SENTENCES = {
+    STOPPED: "it was stopped",
+    TIME_LIMIT: "it ran longer than its time limit",
+    "cut": "cut so that a waiting job could start",
+    "halted": "halted so that a waiting job could start",
+    "cancelled": "it was cancelled",
+    "deleted": "it was deleted",
+}
+
+
+def _sentence(why: Why) -> str:
+    sentence = _SENTENCES.get(why.code, _SENTENCES[STOPPED])
+    if not why.limit:
+        return sentence
+    limit = f"{why.limit / SECOND:.6f}".rstrip("0").rstrip(".")
+    return f"{sentence} of {limit} s" if why.code == TIME_LIMIT else f"time limit {limit} s: {sentence}"

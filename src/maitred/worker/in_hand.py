@@ -1,0 +1,204 @@
+"""The jobs that a worker has in hand: each begins once, is kept to its limit, stops when asked, ends once.
+
+What the store says comes by two roads, the inbox and the answers of other calls, and may come late, twice, or
+before what it is about. Renewing settles it: whatever was written before a renewal has been heard of by then,
+or is no longer ours. So what was said of a lease is remembered for two renewals, and no start begins again,
+begins after its stop, or begins without the lower limit that overtook it.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+import structlog
+
+from maitred.core.job import Finish, Lease, Lower, Shift, Start, Stop
+from maitred.worker.deadlines import Deadlines
+from maitred.worker.outcome import STOPPED, TIME_LIMIT, Outcome, Why, stopped
+from maitred.worker.reach import Reach
+from maitred.worker.reports import Reports
+from maitred.worker.run import Run
+from maitred.worker.store_clock import StoreClock
+
+_log = structlog.get_logger()
+
+
+class InHand:
+    """The runs of one worker by lease, and what was given up and is still to be handed back.
+
+    `carry_out` does the work of a start; it gives None if it must not begin at the moment. Jobs that start
+    when the worker is `stopping`, or come so late that their time is over before they begin, are handed back.
+    """
+
+    def __init__(
+        self,
+        carry_out: Callable[[Start], Coroutine[Any, Any, Outcome | None]],
+        clock: StoreClock,
+        reach: Reach,
+        reports: Reports,
+        stopping: asyncio.Event,
+        *,
+        time_limit: int,
+    ) -> None:
+        self.runs: dict[Lease, Run] = {}
+        self.idle = asyncio.Event()
+        self._carry_out, self._time_limit, self._stopping = carry_out, time_limit, stopping
+        self._clock, self._reach, self._reports = clock, reach, reports
+        self._deadlines = Deadlines()
+        self._returning: dict[Lease, asyncio.Task[Outcome | None] | None] = {}
+        self._past: dict[Lease, int] = {}
+        self._lowered: dict[Lease, tuple[Lower, int]] = {}
+        self._told = 0
+
+    # ---------------------------------------------------------------- what the store says
+
+    def receive(self, start: Start) -> None:
+        """Begin a job from the inbox; one from before the last renewal is known, or no longer ours."""
+        if start.start >= self._told:
+            self._clock.hear_of(start.start)
+            self.begin(start)
+
+    def begin(self, start: Start) -> None:
+        """Start a job. One that was delivered before may have less time now; else it is passed over."""
+        lease = start.lease
+        if run := self.runs.get(lease):
+            if 0 < start.duration < run.limit:
+                self._limit(run, start.duration, TIME_LIMIT)
+            return
+        if lease in self._past or lease in self._returning:
+            return
+        self._past[lease] = start.start
+        limit, code, lowered = start.duration or self._time_limit, TIME_LIMIT, False
+        if self._lowered and lease in self._lowered:
+            order, _ = self._lowered.pop(lease)
+            if lowered := order.duration <= limit:
+                limit, code = order.duration, order.code
+        at = self._clock.local_time(start.start + limit)
+        late = at <= time.monotonic()
+        if self._stopping.is_set() or (late and not lowered):
+            self._returning[lease] = None
+            self._hand_back([lease])
+        elif late:
+            self._reports.tell(Finish(lease, *stopped(Why(code, limit))))
+        else:
+            self._go(start, limit, code, at)
+
+    def _go(self, start: Start, limit: int, code: str, at: float) -> None:
+        run = self.runs[start.lease] = Run(start, limit, code, at)
+        run.task = asyncio.get_running_loop().create_task(self._carry_out(start))
+        run.task.add_done_callback(partial(self._over, run))
+        self._deadlines.watch(run)
+
+    def stop(self, order: Stop) -> None:
+        """End work, or see to it that it never begins if its start is still on the way by another road."""
+        why = Why(order.code, order.limit)
+        if run := self.runs.get(order.lease):
+            self._stop(run, why)
+        elif not self._knows(order.lease):
+            self._past[order.lease] = self._told
+            self._reports.tell(Finish(order.lease, *stopped(why)))
+
+    def lower(self, order: Lower) -> None:
+        """Leave work less time, from its start on; work that has had it ends at once."""
+        if run := self.runs.get(order.lease):
+            if order.duration <= run.limit:
+                self._limit(run, order.duration, order.code)
+        elif not self._knows(order.lease):
+            known, _ = self._lowered.get(order.lease, (order, 0))
+            self._lowered[order.lease] = (min(known, order, key=lambda lower: lower.duration), self._told)
+
+    def lose(self, lease: Lease) -> None:
+        """End work that is no longer ours; its end is told to the store, which knows why it is not."""
+        if run := self.runs.get(lease):
+            self._stop(run, Why(STOPPED))
+
+    def renewed(self, now: int) -> None:
+        """Note a renewal at this moment of the store's, and forget what was said before the one before."""
+        self._past = {lease: told for lease, told in self._past.items() if told >= self._told}
+        self._lowered = {lease: kept for lease, kept in self._lowered.items() if kept[1] >= self._told}
+        self._told = now
+
+    def _knows(self, lease: Lease) -> bool:
+        """Tell whether work that does not run was here already, so that an order for it comes too late."""
+        return lease in self._past or lease in self._returning or self._reports.has(lease)
+
+    # ---------------------------------------------------------------- limits and ends
+
+    def _limit(self, run: Run, limit: int, code: str) -> None:
+        if run.why is None:
+            run.limit, run.code, run.at = limit, code, self._clock.local_time(run.start.start + limit)
+            self._deadlines.watch(run)
+
+    def _stop(self, run: Run, why: Why) -> None:
+        self._deadlines.drop(run)
+        run.stop(why)
+
+    def _over(self, run: Run, _task: "asyncio.Task[Outcome | None]") -> None:
+        """Tell what became of a run that ended by itself or was ended; nothing of one that was given up."""
+        outcome = run.outcome()
+        self._deadlines.drop(run)
+        if self.runs.pop(run.lease, None) is None:
+            if run.lease in self._returning:
+                self._reach.doubtful.set()
+            return
+        if not self.runs:
+            self.idle.set()
+        if outcome is None:
+            self._past.pop(run.lease, None)
+            self._reach.doubtful.set()
+        else:
+            if run.start.start < self._told:
+                self._past[run.lease] = self._told
+            self._reports.tell(Finish(run.lease, *outcome))
+
+    # ---------------------------------------------------------------- what is given up
+
+    def lose_all(self, why: str) -> None:
+        """Give up all work, and say why."""
+        if self.runs:
+            _log.error("leases lost", worker=self._reports.worker, jobs=len(self.runs), why=why)
+        self.give_up()
+
+    def give_up(self) -> None:
+        """End all work without a result, to hand it back when it has ended if it is still ours then.
+
+        What was being stopped anyway is told of as usual; that changes nothing if it is no longer ours.
+        """
+        for lease, run in list(self.runs.items()):
+            if run.why is None:
+                self._deadlines.drop(run)
+                run.give_up()
+                self._returning[lease] = run.task
+                del self.runs[lease]
+        if not self.runs:
+            self.idle.set()
+
+    def ending(self) -> list[Lease]:
+        """List what was given up and has not ended yet."""
+        return [lease for lease, task in self._returning.items() if task and not task.done()]
+
+    def hand_back_given_up(self, renewed: Shift) -> None:
+        """Hand back what was given up and has ended, and is still this worker's after all."""
+        ending = self.ending()
+        missed = [start.lease for start in renewed.starts if start.lease in self._returning]
+        self._returning = {lease: self._returning[lease] for lease in (*ending, *missed)}
+        if back := [lease for lease in missed if lease not in ending]:
+            self._hand_back(back)
+
+    def forget_given_up(self) -> None:
+        """Hand nothing back: all of it is lost."""
+        self._returning.clear()
+
+    def close(self) -> None:
+        """Keep nobody to a limit any more."""
+        self._deadlines.close()
+
+    def _hand_back(self, leases: list[Lease]) -> None:
+        async def errand() -> None:
+            await self._reports.hand_back(leases)
+            for lease in leases:
+                self._returning.pop(lease, None)
+
+        self._reach.send(errand())
