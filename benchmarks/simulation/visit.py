@@ -11,7 +11,7 @@ class Arrival(NamedTuple):
     """A job as it arrives, with times in whole microseconds.
 
     `run` is how long it would take if nobody stopped it. `level` is the class that it asks for, None for an
-    elastic one. `delay` is what the client sends, None lets the queue's policy decide. Jobs with the same `at`
+    elastic one. `delay` is what the client sends, None lets the policy decide. Jobs with the same `at`
     that follow each other are one call.
     """
 
