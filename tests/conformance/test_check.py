@@ -8,16 +8,18 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from maitred.core.classes import DurationClass
 from maitred.core.invariants import violations
 from maitred.core.job import Band, Finish, Order, Submitter
-from maitred.core.settings import SECOND
+from maitred.core.settings import SECOND, Settings
 from maitred.store.port import Store
 from maitred.store.valkey import keys
 from tests.conformance.party import NEED, U1, U2, U7
 from tests.conftest import SERVERS, Clock, Servers
 
 WHO = "user.1"
-LANE = f"2.05.1.{NEED}"
+FLOOR, COUNTS = "<24d", 19  # a queue with two classes and one stage
+LANE = f"2.05.01.{NEED}"
 
 
 @pytest.fixture(params=SERVERS)
@@ -35,12 +37,17 @@ async def server(servers: Servers, kind: str) -> AsyncIterator["Redis"]:
 @pytest.fixture
 async def key(store: Store, clock: Clock) -> Any:
     """A queue with jobs in every state; gives the full name of a key."""
+    caps = {"fast": 3, "slow": 30}
+    classes = tuple(DurationClass(name, cap * SECOND) for name, cap in caps.items())
+    await store.configure(Settings(classes=classes))
     await store.put([Order(f"j{n}", U1, NEED, b"", delay=n * SECOND) for n in range(5)])
+    await store.put([Order("gone", U7, NEED, b"", band=Band.IMMEDIATE)])
     await store.put([Order("front", U2, NEED, b""), Order("now", U2, NEED, b"", band=Band.IMMEDIATE)])
     await store.put([Order("old", U7, NEED, b"", delay=60 * SECOND, expires_at=clock.now + 900 * SECOND)])
     await store.release("front")
-    shift = await store.join("w", 3, [NEED])
+    shift = await store.join("w", 4, [NEED])
     await store.finish("w", [Finish(shift.starts[0].lease)])
+    await store.cancel("gone", "")
     await store.put([Order("front", U2, NEED, b"", delay=60 * SECOND)])
     await store.put([Order("own", U1, NEED, b"", delay=60 * SECOND)])
     await store.put([Order("own", U1, NEED, b"", delay=60 * SECOND, priority=7)])
@@ -77,7 +84,7 @@ async def strange_stack_entry(server: "Redis", key: Any) -> None:
 
 
 async def lost_own_place(server: "Redis", key: Any) -> None:
-    await server.zpopmin(key(f"Reservations.2.07.1.{NEED}"))
+    await server.zpopmin(key(f"Reservations.2.07.01.{NEED}"))
 
 
 async def strange_own_place(server: "Redis", key: Any) -> None:
@@ -116,13 +123,19 @@ async def strange_expiry(server: "Redis", key: Any) -> None:
     await server.zadd(key("Expiry"), {b"\0\0\0\0\0\0\0\7": 2**52})
 
 
+async def running_record(server: "Redis", key: Any) -> Any:
+    for record in await server.hkeys(key("Leases.w")):
+        if (await server.hget(key("Jobs"), record) or b"")[:1] == b"R":
+            return record
+    raise AssertionError("nothing runs")
+
+
 async def lost_lease(server: "Redis", key: Any) -> None:
-    record = (await server.hkeys(key("Leases.w")))[0]
-    await server.hdel(key("Leases.w"), record)
+    await server.hdel(key("Leases.w"), await running_record(server, key))
 
 
 async def strange_lease(server: "Redis", key: Any) -> None:
-    lease = (await server.hvals(key("Leases.w")))[0]
+    lease: Any = await server.hget(key("Leases.w"), await running_record(server, key))
     await server.hset(key("Leases.w"), b"\0\0\0\0\0\0\0\7", lease)
 
 
@@ -147,9 +160,9 @@ async def raw(server: "Redis", key: str) -> Any:
 
 
 async def change_floor(server: "Redis", key: Any, field: int) -> None:
-    values = list(struct.unpack("<15d", await raw(server, key("Floor"))))
+    values = list(struct.unpack(FLOOR, await raw(server, key("Floor"))))
     values[field] += 1
-    await server.set(key("Floor"), struct.pack("<15d", *values))
+    await server.set(key("Floor"), struct.pack(FLOOR, *values))
 
 
 async def older_newest(server: "Redis", key: Any) -> None:
@@ -163,10 +176,10 @@ async def ghost_with_free_slots(server: "Redis", key: Any) -> None:
 
 
 async def swapped_state_counts(server: "Redis", key: Any) -> None:
-    await change_floor(server, key, 12)
-    values = list(struct.unpack("<15d", await raw(server, key("Floor"))))
-    values[13] -= 1
-    await server.set(key("Floor"), struct.pack("<15d", *values))
+    await change_floor(server, key, COUNTS + 2)
+    values = list(struct.unpack(FLOOR, await raw(server, key("Floor"))))
+    values[COUNTS + 3] -= 1
+    await server.set(key("Floor"), struct.pack(FLOOR, *values))
 
 
 async def wrong_total(server: "Redis", key: Any) -> None:
@@ -178,7 +191,44 @@ async def wrong_free_total(server: "Redis", key: Any) -> None:
 
 
 async def wrong_state_count(server: "Redis", key: Any) -> None:
+    await change_floor(server, key, COUNTS)
+
+
+async def wrong_live_slots(server: "Redis", key: Any) -> None:
     await change_floor(server, key, 10)
+
+
+async def wrong_stops(server: "Redis", key: Any) -> None:
+    await change_floor(server, key, 11)
+
+
+async def wrong_elastics(server: "Redis", key: Any) -> None:
+    await change_floor(server, key, 13)
+
+
+async def wrong_level(server: "Redis", key: Any) -> None:
+    await change_floor(server, key, COUNTS - 1)
+
+
+async def lost_elastic(server: "Redis", key: Any) -> None:
+    await server.zpopmin(key("Yielding.1/1"))
+
+
+async def strange_elastic(server: "Redis", key: Any) -> None:
+    await server.zadd(key("Yielding.1/2"), {b"\0\0\0\0\0\0\0\7w": 1})
+
+
+async def lost_credit(server: "Redis", key: Any) -> None:
+    await server.zpopmin(key("Credit.1"))
+
+
+async def strange_stop(server: "Redis", key: Any) -> None:
+    await server.hset(key("Stopping"), b"\0\0\0\0\0\0\0\7", "ghost")
+    await server.hset(key("Stopping"), b"ighost", 1)
+
+
+async def lost_stop(server: "Redis", key: Any) -> None:
+    await server.delete(key("Stopping"))
 
 
 DAMAGE = {
@@ -195,6 +245,9 @@ DAMAGE = {
     "slots": [wrong_free_slots, wrong_free_total, ghost_with_free_slots],
     "worker": [lost_worker, immortal_worker],
     "lanes": [lost_lane],
+    "levels": [wrong_live_slots, wrong_stops, wrong_elastics, wrong_level],
+    "elastic": [lost_elastic, strange_elastic, lost_credit],
+    "stops": [strange_stop, lost_stop],
     "counts": [wrong_state_count, swapped_state_counts],
 }
 
@@ -215,7 +268,7 @@ async def test_damage_is_found_named_and_repaired(
     assert all(violation.repaired for violation in repaired)
     await store.check(repair=True)
     assert await store.check() == []
-    assert violations(await store.snapshot()) == []
+    assert violations(await store.snapshot(), (await store.status()).settings) == []
 
 
 async def test_a_lost_configuration_is_named_and_cannot_be_repaired(

@@ -3,6 +3,8 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
@@ -17,6 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from maitred.core.classes import PERCENT, DurationClass, Limit
 from maitred.core.floor import Hold
 from maitred.core.invariants import violations
 from maitred.core.job import Band, Finish, Lease, Order, Submitter
@@ -48,14 +51,24 @@ orders = st.builds(
     body=st.sampled_from([b"", b"one", b"two\x00\xff"]),
     band=st.sampled_from([Band.SCHEDULED, Band.SCHEDULED, Band.BULK, Band.IMMEDIATE]),
     priority=st.sampled_from([0, 5, 5, 5, 99]),
-    level=st.just(1),
+    level=st.sampled_from([1, 1, 2, 3, 3]),
     elastic=st.booleans(),
+    duration=st.sampled_from([0, 0, 1]),
     delay=delays,
     policy_floor=st.booleans(),
     expires_at=st.sampled_from([0, 0, 0, 1_005 * SECOND, 1_100 * SECOND]),
 )
 steps = st.sampled_from(
-    [0, 1, SECOND, 2 * SECOND, 10 * SECOND, 16 * SECOND, 61 * SECOND, -5 * SECOND, 1_000 * SECOND]
+    [0, 1, SECOND, 2 * SECOND, 4 * SECOND, 10 * SECOND, 16 * SECOND, 61 * SECOND, -5 * SECOND, 1_000 * SECOND]
+)
+limits = st.one_of(
+    st.integers(1, 4).map(Limit), st.sampled_from([20, 50, 100]).map(lambda p: Limit(p * PERCENT, True))
+)
+tables = st.lists(limits, max_size=4).map(
+    lambda found: tuple(
+        DurationClass(f"c{at}", (3, 10, 30, 40, 50)[at] * SECOND, limit)
+        for at, limit in enumerate([None, *found] if found else [])
+    )
 )
 rules = st.builds(
     Settings,
@@ -67,6 +80,9 @@ rules = st.builds(
     retention=st.just(500 * SECOND),
     max_total=st.sampled_from([4, 100]),
     max_per_submitter=st.sampled_from([2, 100]),
+    classes=tables,
+    elastic=st.sampled_from(["borrow", "borrow", "squeeze"]),
+    interactive_per_submitter=st.sampled_from([1, 5]),
 )
 
 
@@ -84,7 +100,7 @@ def differences(real: Any, wanted: Any) -> list[str]:
     return found
 
 
-class Comparison(RuleBasedStateMachine):
+class Both(RuleBasedStateMachine):
     """Does each operation twice and compares."""
 
     servers: Servers
@@ -94,11 +110,11 @@ class Comparison(RuleBasedStateMachine):
         super().__init__()
         self.now = 1_000 * SECOND
         self.rolls = 0
+        self.used: list[int] = []
         self.runner = asyncio.Runner()
         self.queue = f"m{uuid4().hex}"
 
-    @initialize(rules=rules)
-    def open(self, rules: Settings) -> None:
+    def configured(self, rules: Settings) -> None:
         self.reference = MemoryStore(self.queue, clock=lambda: self.now, dice=self.dice)
         self.stores = connect(self.servers, self.kind, None)
         real = self.stores.queue(self.queue)
@@ -108,7 +124,7 @@ class Comparison(RuleBasedStateMachine):
         self.both(lambda store: store.configure(rules))
 
     def dice(self) -> bytes:
-        return self.rolls.to_bytes(16, "big")
+        return sha256(self.rolls.to_bytes(8, "big")).digest()[:16]
 
     def both(self, verb: Callable[[Store], Awaitable[Any]]) -> None:
         """Do the verb on both, compare answers and states, and check the invariants."""
@@ -119,7 +135,19 @@ class Comparison(RuleBasedStateMachine):
         state = self.runner.run(self.real.snapshot())
         different = differences(state, self.runner.run(self.reference.snapshot()))
         assert not different, "\n".join(different)
-        assert violations(state) == []
+        house = self.reference._house
+        assert violations(state, house.settings) == []
+        used, limits = house.floor.used, house.floor.limits
+        grown = [k for k, (now, before) in enumerate(zip(used, self.used, strict=False)) if now > before]
+        assert [k for k in grown if k and used[k] > limits[k]] == [], "a level grew over its limit"
+        self.used = used
+
+    def fitting(self, order: Order) -> Order:
+        """Give the order a class and a duration that the queue has."""
+        levels = self.reference._house.settings.levels
+        level = 1 if order.elastic else min(order.level, len(levels))
+        asked = order.duration and not order.elastic
+        return order._replace(level=level, duration=levels[level - 1].cap - SECOND // 2 if asked else 0)
 
     @staticmethod
     async def answer(verb: Callable[[Store], Awaitable[Any]], store: Store) -> Any:
@@ -148,12 +176,37 @@ class Comparison(RuleBasedStateMachine):
         view = self.runner.run(self.reference.read([id]))[0]
         return 77 if which == "wrong" or not view or view.nonce is None else view.nonce
 
+    @staticmethod
+    async def parked(store: Store, worker: str) -> list[Any]:
+        return [message for message in await store.park(worker, 1) if type(message).__name__ != "Wake"]
+
+    async def tick_and_compare(self, store: Store) -> None:
+        """The store may look again too early, never too late."""
+        next_at = (await store.tick()).next_at
+        exact = self.reference._house.next_at()
+        assert exact is None or (next_at is not None and next_at <= exact)
+
+    def teardown(self) -> None:
+        if hasattr(self, "stores"):
+            self.runner.run(self.stores.close())
+        self.runner.close()
+
+
+class Comparison(Both):
+    """Every verb, on any settings."""
+
+    @initialize(rules=rules)
+    def open(self, rules: Settings) -> None:
+        self.configured(rules)
+
     @rule(order=orders)
     def put_one(self, order: Order) -> None:
+        order = self.fitting(order)
         self.both(lambda store: store.put([order]))
 
     @rule(batch=st.lists(orders, min_size=2, max_size=6))
     def put_many(self, batch: list[Order]) -> None:
+        batch = [self.fitting(order) for order in batch]
         self.both(lambda store: store.put(batch))
 
     @rule(worker=st.sampled_from(WORKERS), slots=st.integers(0, 3), serves=st.sets(st.sampled_from(NEEDS)))
@@ -192,10 +245,6 @@ class Comparison(RuleBasedStateMachine):
         if self.reference._house.inboxes.get(worker):
             self.both(lambda store: self.parked(store, worker))
 
-    @staticmethod
-    async def parked(store: Store, worker: str) -> list[Any]:
-        return [message for message in await store.park(worker, 1) if type(message).__name__ != "Wake"]
-
     @rule(id=ids, which=nonces)
     def release(self, id: str, which: str) -> None:
         nonce = self.nonce(id, which)
@@ -213,6 +262,22 @@ class Comparison(RuleBasedStateMachine):
     @rule(id=ids)
     def cancel(self, id: str) -> None:
         self.both(lambda store: store.cancel(id, "cancelled by u: no"))
+
+    @rule(id=ids, seconds=st.sampled_from([1, 2, 3, 8, 10, 29, 99]))
+    def shorten(self, id: str, seconds: int) -> None:
+        self.both(lambda store: store.shorten(id, seconds * SECOND))
+
+    @rule(order=orders, number=st.integers(0, 3))
+    def admit(self, order: Order, number: int) -> None:
+        order = order._replace(id=f"i{number}")
+        self.both(lambda store: store.admit(order))
+
+    @rule(worker=st.sampled_from(WORKERS), data=st.data())
+    def confirm_stops(self, worker: str, data: st.DataObject) -> None:
+        stopping = [hold for hold in self.holds(worker) if hold.stopping]
+        chosen = data.draw(st.lists(st.sampled_from(stopping), unique_by=id)) if stopping else []
+        results = [Finish(Lease(hold.record, hold.token), hold.stopping) for hold in chosen]
+        self.both(lambda store: store.finish(worker, results))
 
     @rule(reason=st.sampled_from(["", "lunch", 'é"\x00\n']))
     def pause(self, reason: str) -> None:
@@ -235,12 +300,6 @@ class Comparison(RuleBasedStateMachine):
     def tick(self, step: int) -> None:
         self.now = max(1, self.now + step)
         self.both(self.tick_and_compare)
-
-    async def tick_and_compare(self, store: Store) -> None:
-        """The store may look again too early, never too late."""
-        next_at = (await store.tick()).next_at
-        exact = self.reference._house.next_at()
-        assert exact is None or (next_at is not None and next_at <= exact)
 
     @rule(limit=st.integers(1, 3))
     def sweep(self, limit: int) -> None:
@@ -271,15 +330,131 @@ class Comparison(RuleBasedStateMachine):
 
         self.both(everything)
 
-    def teardown(self) -> None:
-        if hasattr(self, "stores"):
-            self.runner.run(self.stores.close())
-        self.runner.close()
+
+class BusyFloor(Both):
+    """A floor on which somebody has to give way all the time: full levels, elastics, sessions, stops."""
+
+    @initialize(
+        table=tables.filter(lambda table: len(table) > 1),
+        policy=st.sampled_from(["borrow", "squeeze"]),
+        eager=st.booleans(),
+        slots=st.integers(1, 4),
+    )
+    def open(self, table: Any, policy: Any, eager: bool, slots: int) -> None:
+        rules = Settings(
+            classes=table, elastic=policy, eager=eager, interactive_per_submitter=3, lease=60 * SECOND
+        )
+        self.opened = rules
+        self.configured(rules)
+        self.both(lambda store: store.join("w1", slots, NEEDS))
+        self.jobs = 0
+
+    def order(self, id: str, who: Submitter, level: int, need: str, **more: Any) -> Order:
+        return self.fitting(Order(id, who, need, b"", level=level, elastic=level == 0, delay=0, **more))
+
+    @rule(
+        levels=st.lists(st.sampled_from([0, 0, 0, 1, 2, 3, 5]), min_size=1, max_size=4),
+        who=st.sampled_from(PEOPLE),
+        need=st.sampled_from([NEEDS[0], NEEDS[0], NEEDS[2]]),
+        band=st.sampled_from([Band.SCHEDULED, Band.SCHEDULED, Band.IMMEDIATE, Band.BULK]),
+    )
+    def put(self, levels: list[int], who: Submitter, need: str, band: Band) -> None:
+        self.jobs += len(levels)
+        batch = [
+            self.order(f"j{self.jobs + at}", who, level, need, band=band) for at, level in enumerate(levels)
+        ]
+        self.both(lambda store: store.put(batch))
+
+    @rule(level=st.sampled_from([0, 1, 2]), data=st.data())
+    def put_again(self, level: int, data: st.DataObject) -> None:
+        house = self.reference._house
+        if house.newest:
+            id = data.draw(st.sampled_from(sorted(house.newest)))
+            job = house.jobs[house.newest[id]]
+            order = self.order(id, job.submitter, level, job.need)
+            self.both(lambda store: store.put([order]))
+
+    @rule(person=st.sampled_from(PEOPLE), need=st.sampled_from(NEEDS))
+    def admit(self, person: Submitter, need: str) -> None:
+        self.jobs += 1
+        self.both(lambda store: store.admit(Order(f"i{self.jobs}", person, need, b"")))
+
+    @rule(step=st.sampled_from([0, SECOND, 2 * SECOND, 3 * SECOND, 8 * SECOND]))
+    def tick(self, step: int) -> None:
+        self.now += step
+        self.both(self.tick_and_compare)
+
+    def some_hold(self, worker: str, data: st.DataObject, *, stopping: bool | None = None) -> list[Hold]:
+        holds = [h for h in self.holds(worker) if stopping is None or bool(h.stopping) == stopping]
+        return [data.draw(st.sampled_from(holds))] if holds else []
+
+    @rule(worker=st.sampled_from(WORKERS[:2]), data=st.data())
+    def finish(self, worker: str, data: st.DataObject) -> None:
+        results = [Finish(Lease(h.record, h.token)) for h in self.some_hold(worker, data)]
+        self.both(lambda store: store.finish(worker, results))
+
+    @rule(worker=st.sampled_from(WORKERS[:2]), data=st.data())
+    def confirm(self, worker: str, data: st.DataObject) -> None:
+        results = [
+            Finish(Lease(h.record, h.token), h.stopping) for h in self.some_hold(worker, data, stopping=True)
+        ]
+        self.both(lambda store: store.finish(worker, results))
+
+    @rule(worker=st.sampled_from(WORKERS[:2]), data=st.data())
+    def hand_back(self, worker: str, data: st.DataObject) -> None:
+        leases = [Lease(h.record, h.token) for h in self.some_hold(worker, data)]
+        self.both(lambda store: store.hand_back(worker, leases))
+
+    @rule(worker=st.sampled_from(WORKERS[:2]), data=st.data())
+    def renew(self, worker: str, data: st.DataObject) -> None:
+        forgotten = self.some_hold(worker, data) if data.draw(st.booleans()) else []
+        leases = [Lease(h.record, h.token) for h in self.holds(worker) if h not in forgotten]
+        self.both(lambda store: store.renew(worker, leases))
+
+    @rule(serves=st.sampled_from([NEEDS, NEEDS, NEEDS[:1]]), slots=st.integers(0, 3))
+    def join(self, serves: list[str], slots: int) -> None:
+        self.both(lambda store: store.join("w2", slots, serves))
+
+    @rule(worker=st.sampled_from(WORKERS[:2]))
+    def leave_and_come_back(self, worker: str) -> None:
+        self.both(lambda store: store.leave(worker))
+        self.both(lambda store: store.join("w1", 2, NEEDS))
+
+    @rule(data=st.data(), verb=st.sampled_from(["cancel", "remove", "shorten", "release"]))
+    def change(self, data: st.DataObject, verb: str) -> None:
+        known = sorted(self.reference._house.newest)
+        if not known:
+            return
+        id = data.draw(st.sampled_from(known))
+        seconds = data.draw(st.sampled_from([1, 3, 9]))
+        more = {"cancel": ("no",), "shorten": (seconds * SECOND,)}.get(verb, ())
+        self.both(lambda store: getattr(store, verb)(id, *more))
+
+    @rule(limit=st.integers(1, 4))
+    def new_limits(self, limit: int) -> None:
+        table = tuple(each._replace(limit=each.limit and Limit(limit)) for each in self.opened.classes)
+        self.both(lambda store: store.configure(replace(self.opened, classes=table)))
+
+    @rule(worker=st.sampled_from(WORKERS[:2]))
+    def empty_inbox(self, worker: str) -> None:
+        if self.reference._house.inboxes.get(worker):
+            self.both(lambda store: self.parked(store, worker))
+
+    @rule()
+    def look(self) -> None:
+        self.both(self.shown)
+
+    @staticmethod
+    async def shown(store: Store) -> Any:
+        return await store.status(), await store.running(), (await store.line(None, 99)).views
 
 
 @pytest.mark.parametrize("kind", SERVERS)
-def test_a_real_store_does_what_the_reference_does(servers: Servers, kind: str) -> None:
-    machine = type("Machine", (Comparison,), {"servers": servers, "kind": kind})
+@pytest.mark.parametrize("operations", [Comparison, BusyFloor])
+def test_a_real_store_does_what_the_reference_does(
+    servers: Servers, kind: str, operations: type[Both]
+) -> None:
+    machine = type("Machine", (operations,), {"servers": servers, "kind": kind})
     run_state_machine_as_test(
         machine,
         settings=settings(

@@ -1,14 +1,14 @@
 """The Floor: may a job start now, and for how long.
 
 A worker announces how many slots it has and what it serves, and holds them while it renews its lease. A job
-of class c needs a slot and a unit of every level 2..c, and holds them from its start until the worker confirms
-that it ended, also where it was deleted or cancelled in between.
+of class c needs a slot and a unit of every level 2..c, and holds them from its start until the worker
+confirms that it ended, also where it was deleted or cancelled in between.
 
-Two walks along the line decide everything. The first seats whoever fits into what is free. The second looks at
-the floor as it will be when all stops that are under way are confirmed: whoever is still missing room there,
-and could have it from an interactive or an elastic job, makes that one give way. So each stop is for one waiting
-job, and none is asked for where one is already under way. What gives way, and in which class an elastic job
-starts, is the policy: `borrow` or `squeeze`.
+Two walks along the line decide everything. The first seats whoever fits into what is free. The second looks
+at the floor as it will be when all stops that are under way are confirmed: whoever still lacks room there,
+and could have it from an interactive or an elastic job, makes that one give way. So each stop is for one
+waiting job, and none is asked for where one is already under way. What gives way, and in which class an
+elastic job starts, is the policy: `borrow` or `squeeze`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -139,6 +139,13 @@ class Floor:
         found = self.holds(stopping=False)
         return [(w, hold) for w, hold in found if hold.kind is Kind.ELASTIC and hold.level >= least]
 
+    def highest(self, dice: bytes, number: int) -> list[tuple[Worker, Hold]]:
+        """Choose by the n-th throw of the dice one of the elastic runs of the highest class, if any."""
+        runs = sorted(self.elastics(), key=_age)
+        top = [run for run in runs if run[1].level == max(hold.level for _, hold in runs)]
+        at = 2 * (number % 8)
+        return [top[int.from_bytes(dice[at : at + 2], "big") % len(top)]] if top else []
+
     def interactives(self) -> list[tuple[Worker, Hold]]:
         """List the interactive runs."""
         return [(w, h) for w, h in self.holds(stopping=False) if h.kind is Kind.INTERACTIVE]
@@ -196,8 +203,8 @@ class Floor:
     ) -> bool:
         """Make runs give way to due places that lack only what those hold.
 
-        `give_way(worker, hold, level, code)` lowers a run to a class (`cut`), or stops it at once (`halted`). Tells
-        whether units came free at once, so that the line is worth another walk.
+        `give_way(worker, hold, level, code)` lowers a run to a class (`cut`), or stops it at once (`halted`).
+        Tells whether units came free at once, so that the line is worth another walk.
         """
         return Reclaim(self, now, dice, give_way).walk(places)
 
@@ -236,7 +243,8 @@ class Reclaim:
                 no_worker.add(lane)
                 continue
             if full := self.units.full(lane.level):
-                self._lower(self._highest(), full[0] - 1)
+                self.rolls += 1
+                self._lower(self.floor.highest(self.dice, self.rolls)[0], full[0] - 1)
             self.slots[group] -= 1
             self.units.take(lane.level)
         return self.freed_at_once
@@ -281,14 +289,6 @@ class Reclaim:
             first = min(hold.start for _, hold in elastics) + self.caps[0]
             self.floor.overdue_at = min(first, self.floor.overdue_at or first)
 
-    def _highest(self) -> tuple[Worker, Hold]:
-        """Choose by dice one of the elastic runs of the highest class."""
-        elastics = self.floor.elastics()
-        top = max(hold.level for _, hold in elastics)
-        chosen = sorted((pair for pair in elastics if pair[1].level == top), key=_age)
-        self.rolls += 1
-        return chosen[roll(self.dice, self.rolls, len(chosen))]
-
     def _lower(self, run: tuple[Worker, Hold], level: int) -> None:
         worker, hold = run
         before = hold.level
@@ -302,12 +302,6 @@ class Reclaim:
     def _freed(self, worker: Worker, hold: Hold) -> None:
         self.slots[worker.serves] = self.slots.get(worker.serves, 0) + 1
         self.units.give(hold.level)
-
-
-def roll(dice: bytes, number: int, sides: int) -> int:
-    """Give the n-th throw of these dice: a number below `sides`."""
-    at = 2 * (number % 8)
-    return int.from_bytes(dice[at : at + 2], "big") % sides
 
 
 def _age(run: tuple[Worker, Hold]) -> tuple[int, int]:

@@ -7,7 +7,7 @@ up with the clock (expired jobs, lost workers), then makes its one change, then 
 from collections.abc import Sequence
 
 from maitred.core.classes import level_for
-from maitred.core.floor import SETTLED, Worker, roll
+from maitred.core.floor import SETTLED, Worker
 from maitred.core.job import (
     BLOCKED,
     COMMAND,
@@ -55,13 +55,9 @@ class House(Seating):
     def _put(self, order: Order) -> Put | Refusal:
         old = self._newest(order.id)
         live = self._unended(old)
-        if live and live.submitter != order.submitter:
-            return "other-submitter"
-        if live and live.band is Band.INTERACTIVE:
-            return "interactive"
-        announced = self.floor.announced
-        if order.need != COMMAND and announced and order.need not in announced:
-            return "unknown-handler"
+        refusal = self._forbidden(order, live)
+        if refusal:
+            return refusal
         if old and old.phase in (Phase.WAITING, Phase.HELD):
             return self._update(old, order)
         if len(self.waiting()) >= self.settings.max_total:
@@ -81,6 +77,17 @@ class House(Seating):
         job.band = order.band
         self._arrive(job, order, arrival=record)
         return Put(outcome, record, job.version)
+
+    def _forbidden(self, order: Order, live: Job | None) -> Refusal | None:
+        """Tell what forbids this PUT whether or not the job waits."""
+        if live and live.submitter != order.submitter:
+            return "other-submitter"
+        if live and live.band is Band.INTERACTIVE:
+            return "interactive"
+        announced = self.floor.announced
+        if order.need != COMMAND and announced and order.need not in announced:
+            return "unknown-handler"
+        return None
 
     def _unended(self, job: Job | None) -> Job | None:
         """Give the newest version that has not ended; an older one may run on where the newest has ended."""
@@ -185,16 +192,13 @@ class House(Seating):
     # ---------------------------------------------------------------- interactive jobs
 
     def admit(self, order: Order, now: int, dice: bytes) -> Admission:
-        """Start an interactive job on a slot that is free after the cycle, or deny it and keep nothing of it."""
+        """Start an interactive job if a slot is free after the cycle, or deny it and keep nothing of it."""
         self._catch_up(now)
         self._cycle(dice)
         denied = self._denied(order)
+        worker = None if denied else self.floor.pick(order.need, None)
         record = 0
-        if denied == "slots" and self.settings.elastic == "squeeze":
-            self._lower_one(dice)
-        if not denied:
-            worker = self.floor.pick(order.need, None)
-            assert worker
+        if worker:
             record = self._next()
             job = Job(record, order.id, 1, order.submitter, order.need, order.body, self.now)
             job.band, job.level, job.elastic = Band.INTERACTIVE, 1, False
@@ -202,6 +206,8 @@ class House(Seating):
             self.jobs[record] = job
             self.newest[order.id] = record
             self._send(worker.name, self._start(job, worker, dice, 1))
+        elif denied == "slots" and self.settings.elastic == "squeeze":
+            self._lower_one(dice)
         self._cycle(dice)
         return Admission(record, denied)
 
@@ -219,15 +225,8 @@ class House(Seating):
 
     def _lower_one(self, dice: bytes) -> None:
         """Lower one elastic run of the highest class by one class."""
-        runs = self.floor.elastics()
-        if not runs:
-            return
-        top = max(hold.level for _, hold in runs)
-        chosen = sorted(
-            (run for run in runs if run[1].level == top), key=lambda run: (run[1].start, run[1].record)
-        )
-        worker, hold = chosen[roll(dice, 1, len(chosen))]
-        self._give_way(worker, hold, top - 1, "cut")
+        for worker, hold in self.floor.highest(dice, 1):
+            self._give_way(worker, hold, hold.level - 1, "cut")
 
     # ---------------------------------------------------------------- operators
 
@@ -267,7 +266,7 @@ class House(Seating):
             self.paused = None
 
     def configure(self, settings: Settings, now: int, dice: bytes) -> None:
-        """Take new settings; the order cannot change while scheduled or bulk jobs wait, nor the classes at all."""
+        """Take new settings; neither order nor classes can change while jobs stand in their way."""
         with self._verb(now, dice):
             standing = any(place.lane.band.pooled for place in self.line)
             if settings.order != self.settings.order and standing:

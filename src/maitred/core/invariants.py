@@ -145,7 +145,7 @@ def stops(snapshot: Snapshot, settings: Settings) -> Iterator[Violation]:
 
 
 def candidates(snapshot: Snapshot, settings: Settings) -> Iterator[Violation]:
-    """What can be made to give way, and what is being stopped, is what the leases say."""
+    """Check that the runs listed to give way, and as being stopped, are those that the leases name."""
     least = 1 if settings.elastic == "borrow" else 2
     giving_way: dict[int, list[int]] = {}
     credit = []

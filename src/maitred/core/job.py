@@ -60,7 +60,7 @@ class Lane(NamedTuple):
 
     def __str__(self) -> str:
         """Give the text used in keys; text order is band, priority, class."""
-        return f"{self.band:d}.{self.priority:02d}.{self.level:d}.{self.need}"
+        return f"{self.band:d}.{self.priority:02d}.{self.level:02d}.{self.need}"
 
     @classmethod
     def read(cls, text: str) -> "Lane":

@@ -233,7 +233,7 @@ class Seating:
             self._to_front(job)
 
     def _end_stopped(self, job: Job, hold: Hold) -> None:
-        """End a run that was told to stop, or that cannot go on elsewhere, and whose worker does not say how."""
+        """End a run that was told to stop, or that cannot go on elsewhere; its worker does not say how."""
         code = hold.stopping or "halted"
         message = "its worker stopped" if code == "halted" else f"time limit {hold.duration / SECOND:g} s"
         self._log(job, hold, code)
@@ -253,7 +253,7 @@ class Seating:
         return worker, worker.holds[job.record]
 
     def _stop(self, job: Job, code: str) -> Hold:
-        """Tell the worker to stop a run; slot and units stay taken until it confirms, and the job waits for that."""
+        """Tell the worker to stop a run; until it confirms, slot and units stay taken and the job waits."""
         worker, hold = self._hold_of(job)
         hold.stopping = code
         self.stops[job.record] = job.id
@@ -279,11 +279,14 @@ class Seating:
 
     def _lower(self, worker: Worker, hold: Hold, level: int, duration: int, code: str) -> None:
         """Let a run take only so long and hold no more than this class; one that is past that stops."""
-        hold.duration = min(hold.duration, duration)
+        shorter = duration < hold.duration
+        if shorter:
+            hold.duration, hold.lowered = duration, code
         if self.now - hold.start >= hold.duration:
             self._stop(self.jobs[hold.record], code)
-        else:
-            hold.level, hold.lowered = min(hold.level, level), code
+            return
+        hold.level = min(hold.level, level)
+        if shorter:
             self._say_lower(worker, hold)
 
     def _leave(self, job: Job) -> None:
@@ -306,7 +309,7 @@ class Seating:
 
     def _newest(self, id: str) -> Job | None:
         record = self.newest.get(id)
-        return self.jobs[record] if record is not None else None
+        return self.jobs.get(record) if record is not None else None
 
     def _versions(self, id: str) -> Iterator[Job]:
         job = self._newest(id)

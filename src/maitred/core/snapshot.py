@@ -46,8 +46,8 @@ Pool = tuple[Lane, Submitter]
 class Snapshot:
     """Everything that a queue keeps. `nonces` are (release, arrival) by rank; stacks have the top first.
 
-    `giving_way` lists by class (0: interactive) the runs that can be made to give way, `credit` those that are
-    being stopped on workers that go on, `stops` the jobs of all runs that are being stopped.
+    `giving_way` lists by class (0: interactive) the runs that can be made to give way, `credit` those that
+    are being stopped on workers that go on, `stops` the jobs of all runs that are being stopped.
     """
 
     now: int

@@ -2,6 +2,7 @@
 
 import json
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from maitred.store.valkey.keys import NAMES
 from maitred.store.valkey.records import decode_job, decode_lease, decode_message, text
 
 _TOP = 1 << 53
+_FIXED = 17  # numbers of the floor before those of levels and states
 
 
 def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
@@ -27,8 +29,11 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
         free=int(values[5]),
         waiting=int(values[3]),
     )
+    levels = len(settings.levels)
+    snapshot.slots = int(values[10])
+    snapshot.used = tuple(int(value) for value in values[_FIXED : _FIXED + levels])
     names = ("pending", "held", "failed", "completed", *settings.stages)
-    snapshot.counts = {name: int(value) for name, value in zip(names, values[10:], strict=True)}
+    snapshot.counts = {name: int(value) for name, value in zip(names, values[_FIXED + levels :], strict=True)}
     for record, head in kept.items():
         number = int.from_bytes(record, "big")
         snapshot.jobs[number] = decode_job(number, head, bodies.pop(record, b"<no body>"))
@@ -41,6 +46,7 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
     snapshot.expiring = _by_score(keys.get("Expiry", []))
     _read_line(snapshot, keys)
     _read_workers(snapshot, keys)
+    _read_stops(snapshot, keys, values)
     for name, content in _named(keys, "Recent"):
         snapshot.recent[Submitter.read(name)] = [int(score) for _, score in _scored(content)]
     return snapshot
@@ -73,6 +79,25 @@ def _place(snapshot: Snapshot, lane: Lane, member: bytes) -> Place:
         raise ValueError("a front place is out of order")
     release = order if lane.band.pooled else snapshot.jobs[owner].release
     return Place(lane, release, arrival, submitter, owner)
+
+
+def _read_stops(snapshot: Snapshot, keys: dict[str, Any], values: tuple[float, ...]) -> None:
+    """Read which runs can give way and which are being stopped; the counters beside must say the same."""
+    noted = _pairs(keys.get("Stopping", []))
+    snapshot.stops = {int.from_bytes(f, "big"): text(id) for f, id in noted.items() if f[:1] != b"i"}
+    counts = {text(field[1:]): int(count) for field, count in noted.items() if field[:1] == b"i"}
+    if counts != Counter(snapshot.stops.values()) or int(values[11]) != len(snapshot.stops):
+        raise ValueError(f"{values[11]} stops are counted, and by job {counts}")
+    for _, content in _named(keys, "Credit"):
+        snapshot.credit += [int.from_bytes(member[:8], "big") for member, _ in _scored(content)]
+    snapshot.credit.sort()
+    for name, content in _named(keys, "Yielding"):
+        records = [int.from_bytes(member[:8], "big") for member, _ in _scored(content)]
+        snapshot.giving_way.setdefault(int(name.rpartition("/")[2]), []).extend(records)
+    snapshot.giving_way = {level: sorted(records) for level, records in snapshot.giving_way.items()}
+    elastics = sum(len(records) for level, records in snapshot.giving_way.items() if level)
+    if (int(values[12]), int(values[13])) != (len(snapshot.giving_way.get(0, [])), elastics):
+        raise ValueError(f"{values[12]} interactive and {values[13]} elastic runs are counted")
 
 
 def _read_workers(snapshot: Snapshot, keys: dict[str, Any]) -> None:

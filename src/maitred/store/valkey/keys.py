@@ -25,7 +25,11 @@ NAMES = {
     "Workers": "Workers",  # sorted set: workers by the end of their lease
     "WorkerInfo": "WorkerInfo",  # hash: worker -> slots, draining, crew
     "Free": "Free.",  # + crew: sorted set of its workers by free slots
-    "Leases": "Leases.",  # + worker: hash, record -> token, start, whether confirmed or stopping
+    "Leases": "Leases.",  # + worker: hash, record -> token, start, class, duration, what it was told
+    "Yielding": "Yielding.",  # + crew/class (0: interactive): sorted set of runs that can give way, by start
+    "Credit": "Credit.",  # + crew: sorted set of runs that are being stopped, by the class they hold
+    "Stopping": "Stopping",  # hash: record of a run that is being stopped -> job id; i + job id -> how many
+    "Events": "Events",  # stream: what changed, an entry for each call, while a server listens
     "Inbox": "Inbox.",  # + worker: list of what it is told
 }
 
@@ -38,6 +42,11 @@ def prefix(queue: str) -> str:
 def floor(queue: str) -> str:
     """Give the key that every script call declares."""
     return prefix(queue) + NAMES["Floor"]
+
+
+def events(queue: str) -> str:
+    """Give the stream of what changed in a queue."""
+    return prefix(queue) + NAMES["Events"]
 
 
 def inbox(queue: str, worker: str) -> str:

@@ -6,12 +6,14 @@ microseconds fit a double until the year 2255.
 
 import json
 import struct
-from typing import Any
+from typing import Any, NamedTuple
 
+from maitred.core.floor import Kind
 from maitred.core.job import (
     Band,
     Job,
     Lease,
+    Lower,
     Message,
     Order,
     Pause,
@@ -25,14 +27,15 @@ from maitred.core.job import (
 )
 from maitred.core.snapshot import HoldState
 
-_ORDER = struct.Struct("<BBBBdBd")
-_HEAD = struct.Struct("<c5BI3Hiddddddd")
-_LEASE = struct.Struct("<16sddBB")
-_START = struct.Struct("<8s16sdIH")
+_ORDER = struct.Struct("<BBBBddBd")
+_HEAD = struct.Struct("<c5BI3Hidddddddd")
+_LEASE = struct.Struct("<16sddBBBd")
+_START = struct.Struct("<8s16sddIH")
+_TOLD = struct.Struct("<8s16sd")
 _RUN = struct.Struct("<BIHdd")
 _LENGTH = struct.Struct("<H")
 _PHASES = {b"W": Phase.WAITING, b"R": Phase.RUNNING, b"H": Phase.HELD, b"E": Phase.ENDED}
-_OWN, _ELASTIC = 1, 2
+_OWN, _ELASTIC, _BLOCKED = 1, 2, 8
 
 
 def text(raw: bytes) -> str:
@@ -60,6 +63,7 @@ def encode_order(order: Order) -> bytes:
         order.priority,
         order.level,
         order.elastic,
+        order.duration,
         -1.0 if order.delay is None else order.delay,
         order.policy_floor,
         order.expires_at,
@@ -85,7 +89,8 @@ class _Reader:
 def decode_job(record: int, data: bytes, body: bytes) -> Job:
     """Read a job's record."""
     (phase, stage, band, priority, level, flags, version, attempt, unspent, retries, recent,
-     created, release, arrival, expires, delay, ended, previous) = _HEAD.unpack_from(data)  # fmt: skip
+     created, release, arrival, expires, delay, ended, previous,
+     duration) = _HEAD.unpack_from(data)  # fmt: skip
     reader = _Reader(data, _HEAD.size)
     id, submitter, need, worker = (text(reader.take(2)) for _ in range(4))
     code, message, result = text(reader.take(1)), text(reader.take(4)), reader.take(4)
@@ -101,6 +106,8 @@ def decode_job(record: int, data: bytes, body: bytes) -> Job:
         priority=priority,
         level=level,
         elastic=bool(flags & _ELASTIC),
+        duration=int(duration),
+        blocked=bool(flags & _BLOCKED),
         phase=_PHASES[phase],
         own=bool(flags & _OWN),
         stage=stage,
@@ -146,28 +153,58 @@ def decode_pause(data: bytes) -> Pause | None:
     return Pause(kept.get("by", ""), kept.get("reason", ""), int(at))
 
 
-def decode_view(entry: list[Any], now: int, paused: Pause | None) -> View:
+class Page(NamedTuple):
+    """What a reading script says of the whole queue: the time, its pause, and the units of each level."""
+
+    now: int
+    paused: Pause | None
+    limits: tuple[int, ...]
+    used: tuple[int, ...]
+
+    @classmethod
+    def read(cls, now: int, paused: bytes, limits: list[int], used: list[int]) -> "Page":
+        """Read the beginning of a script's answer."""
+        return cls(now, decode_pause(paused), tuple(limits), tuple(used))
+
+
+def decode_view(entry: list[Any], page: Page) -> View:
     """Read what a reading script shows of a job."""
-    record, head, body, position, release, nonce, running, serving, free, started = entry
+    record, head, body, position, release, nonce, running, serving, free, started, granted, holding = entry
     return View(
         job=decode_job(record, head, body),
         position=None if position < 0 else position,
         release=None if release < 0 else release,
         nonce=None if nonce < 0 else nonce,
         running_versions=tuple(running),
-        now=now,
-        paused=paused,
+        now=page.now,
+        paused=page.paused,
         serving=serving,
         free=free,
+        limits=page.limits,
+        used=page.used,
         started=None if started < 0 else started,
+        granted=None if granted < 0 else granted,
+        holding=None if holding < 0 else holding,
     )
 
 
 def decode_lease(record: int, data: bytes) -> HoldState:
     """Read a lease."""
-    token, start, number, confirmed, length = _LEASE.unpack_from(data)
-    stopping = text(data[_LEASE.size : _LEASE.size + length])
-    return HoldState(record, token, int(start), int(number), bool(confirmed), stopping)
+    token, start, number, confirmed, level, kind, duration = _LEASE.unpack_from(data)
+    reader = _Reader(data, _LEASE.size)
+    lowered, stopping = text(reader.take(1)), text(reader.take(1))
+    return HoldState(
+        record,
+        token,
+        int(start),
+        int(number),
+        level,
+        Kind(kind),
+        int(duration),
+        bool(confirmed),
+        lowered,
+        stopping,
+    )
 
 
 def decode_message(data: bytes) -> Message:
@@ -175,14 +212,16 @@ def decode_message(data: bytes) -> Message:
     kind = data[:1]
     if kind == b"W":
         return Wake()
-    if kind == b"X":
-        return Stop(Lease(int.from_bytes(data[1:9], "big"), data[9:25]), text(data[25:]))
-    return decode_start(data)
+    if kind == b"S":
+        return decode_start(data)
+    record, token, time = _TOLD.unpack_from(data, 1)
+    lease, code = Lease(int.from_bytes(record, "big"), token), text(data[1 + _TOLD.size :])
+    return Stop(lease, code, int(time)) if kind == b"X" else Lower(lease, int(time), code)
 
 
 def decode_start(data: bytes) -> Start:
     """Read a job that is handed to a worker."""
-    record, token, start, version, attempt = _START.unpack_from(data, 1)
+    record, token, start, duration, version, attempt = _START.unpack_from(data, 1)
     at = 1 + _START.size
     length = data[at] | data[at + 1] << 8
     id = text(data[at + 2 : at + 2 + length])
@@ -197,4 +236,5 @@ def decode_start(data: bytes) -> Start:
         need,
         data[at + 2 + length :],
         int(start),
+        int(duration),
     )

@@ -11,8 +11,11 @@ from dataclasses import asdict
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
+from maitred.core.classes import DurationClass, Limit
 from maitred.core.invariants import Violation
 from maitred.core.job import (
+    Admission,
+    Denial,
     Finish,
     Lease,
     Message,
@@ -29,6 +32,8 @@ from maitred.core.settings import Settings
 from maitred.core.snapshot import Snapshot
 from maitred.errors import (
     AlreadyEnded,
+    Interactive,
+    LongerDuration,
     MaitredError,
     NotMovable,
     NotWaiting,
@@ -43,8 +48,8 @@ from maitred.store.valkey.coalesce import Coalescer
 from maitred.store.valkey.connection import Address
 from maitred.store.valkey.dump import read_dump
 from maitred.store.valkey.records import (
+    Page,
     decode_message,
-    decode_pause,
     decode_start,
     decode_view,
     encode_order,
@@ -63,6 +68,8 @@ _REFUSALS: dict[bytes, type[MaitredError]] = {
     b"not-movable": NotMovable,
     b"other-nonce": OtherNonce,
     b"ended": AlreadyEnded,
+    b"interactive": Interactive,
+    b"longer-duration": LongerDuration,
     b"settings": SettingsForbidden,
 }
 
@@ -124,6 +131,17 @@ class ValkeyStore:
         """End all versions that have not ended."""
         self._refuse(await self._call("cancel", raw(id), raw(message)), id)
 
+    async def shorten(self, id: str, duration: int) -> None:
+        """Lower a job's duration."""
+        self._refuse(await self._call("shorten", raw(id), duration), id)
+
+    async def admit(self, order: Order) -> Admission:
+        """Start an interactive job at once, or deny it."""
+        record, denied = await self._call(
+            "admit", raw(order.id), raw(str(order.submitter)), raw(order.need), order.body
+        )
+        return Admission(record, cast(Denial, text(denied)))
+
     async def pause(self, by: str, reason: str) -> None:
         """Start nothing more."""
         await self._call("pause", encode_pause(by, reason))
@@ -177,44 +195,47 @@ class ValkeyStore:
         """Show jobs by id."""
         wanted = "" if version is None else version
         args = [part for id in ids for part in (raw(id), wanted)]
-        now, paused, views = await self._call("read", *args)
-        pause = decode_pause(paused)
-        return [decode_view(view, now, pause) if view else None for view in views]
+        *page, views = await self._call("read", *args)
+        shown = Page.read(*page)
+        return [decode_view(view, shown) if view else None for view in views]
 
     async def running(self) -> list[View]:
         """Show the jobs that run, in the order of their starts."""
-        now, paused, views = await self._call("running")
-        return _views(views, now, paused)
+        *page, views = await self._call("running")
+        return _views(views, Page.read(*page))
 
     async def line(self, cursor: bytes | None, limit: int) -> LinePage:
         """Show waiting jobs in line order."""
-        now, paused, views, following, total = await self._call("line", cursor or b"", limit)
-        return LinePage(_views(views, now, paused), following or None, total)
+        *page, views, following, total = await self._call("line", cursor or b"", limit)
+        return LinePage(_views(views, Page.read(*page)), following or None, total)
 
     async def ended(self, offset: int, limit: int) -> EndedPage:
         """Show ended jobs, last first."""
-        now, paused, views, total = await self._call("ended", offset, limit)
-        return EndedPage(_views(views, now, paused), total)
+        *page, views, total = await self._call("ended", offset, limit)
+        return EndedPage(_views(views, Page.read(*page)), total)
 
     async def submitter(self, submitter: Submitter, limit: int = 5_000) -> SubmitterView:
         """Show what one submitter has in line."""
-        _, _, ids, places, recent = await self._call("submitter", raw(str(submitter)), limit)
+        *_, ids, places, recent = await self._call("submitter", raw(str(submitter)), limit)
         pairs = list(zip(places[::2], places[1::2], strict=True))
         return SubmitterView([text(id) for id in ids], pairs, recent)
 
     async def status(self) -> Status:
         """Show the queue."""
-        now, paused, counts, jobs, waiting, free, settings, crews, workers = await self._call("status")
+        *page, counts, jobs, waiting, free, settings, crews, workers = await self._call("status")
+        shown = Page.read(*page)
         kept = _read_settings(settings)
         serves = json.loads(crews)
         return Status(
             settings=kept,
-            now=now,
+            now=shown.now,
             counts=dict(zip(("pending", "held", "failed", "completed", *kept.stages), counts, strict=True)),
             jobs=jobs,
             waiting=waiting,
             free=free,
-            paused=decode_pause(paused),
+            paused=shown.paused,
+            limits=shown.limits,
+            used=shown.used,
             workers=[
                 WorkerView(text(name), slots, busy, bool(draining), tuple(serves[text(crew)]), end)
                 for name, slots, draining, crew, end, busy in (
@@ -280,9 +301,8 @@ def _put_answer(entry: Any) -> Put | Refusal:
     return Put(cast(Outcome, text(outcome)), record, version)
 
 
-def _views(entries: list[Any], now: int, paused: bytes) -> list[View]:
-    pause = decode_pause(paused)
-    return [decode_view(entry, now, pause) for entry in entries]
+def _views(entries: list[Any], page: Page) -> list[View]:
+    return [decode_view(entry, page) for entry in entries]
 
 
 def _moment(next_at: int, now: int) -> Moment:
@@ -291,7 +311,10 @@ def _moment(next_at: int, now: int) -> Moment:
 
 def _read_settings(written: bytes) -> Settings:
     fields = json.loads(written)
-    return Settings(**{**fields, "stages": tuple(fields["stages"])})
+    classes = tuple(
+        DurationClass(name, cap, limit and Limit(*limit)) for name, cap, limit in fields["classes"]
+    )
+    return Settings(**{**fields, "stages": tuple(fields["stages"]), "classes": classes})
 
 
 class ValkeyStores:

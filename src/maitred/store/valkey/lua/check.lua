@@ -67,7 +67,7 @@ end
 local function check_running_job(q, r, record)
   local lease = call('HGET', q.prefix .. K.Leases .. r.worker, record)
   local known = call('HEXISTS', q.prefix .. K.WorkerInfo, r.worker) == 1
-  if not lease or not known or decode_lease(lease).stopping ~= '' then
+  if not lease or not known or SETTLED[decode_lease(lease).stopping] then
     fault(q, 'state', named(r) .. ' is said to run and has no lease', function()
       r.phase, r.band, r.worker = 'W', FRONT, ''
       r.release, r.arrival = q.now, next_seq(q)
@@ -279,7 +279,37 @@ end
 PARTS.ended = check_index(K.Ended, 'ended', function(r) return r.phase == 'E' end)
 PARTS.expiry = check_index(K.Expiry, 'expiry', function(r) return r.phase == 'W' and r.expires > 0 end)
 
-local function check_worker(q, name)
+-- What one worker's runs hold and where they should be listed, added to `floor`.
+local function note_run(q, w, lease, floor)
+  for k = 1, lease.level do floor.used[k] = (floor.used[k] or 0) + 1 end
+  if lease.stopping ~= '' then
+    floor.stops[lease.record] = true
+    if not call('HGET', q.prefix .. K.Stopping, lease.record) then
+      local r = job_at(q, lease.record)
+      fault(q, 'stops', 'the stop of record ' .. whole(number8(lease.record)) .. ' is not noted', function()
+        note_stop(q, lease.record, r and r.id or '')
+      end)
+    end
+  end
+  if w.draining then return end
+  local key, score = listing(q, w.crew, lease, 0)
+  if not key then return end
+  local member = lease.record .. w.name
+  floor.listed[key] = floor.listed[key] or {}
+  floor.listed[key][member] = true
+  if lease.stopping == '' then
+    local kind = lease.kind == INTERACTIVE_RUN and 'halts' or 'elastics'
+    floor[kind] = floor[kind] + 1
+  end
+  if tonumber(call('ZSCORE', key, member)) ~= score then
+    fault(q, 'elastic', 'the run of record ' .. whole(number8(lease.record)) .. ' is not listed as it should be', function()
+      call('ZADD', key, score, member)
+      if q.settings.borrow then q.cut_at = math.min(q.cut_at, lease.start + q.settings.caps[1]) end
+    end)
+  end
+end
+
+local function check_worker(q, name, floor)
   local w = worker_at(q, name)
   if not w then
     fault(q, 'worker', 'worker ' .. name .. ' is listed and not described', function()
@@ -290,14 +320,16 @@ local function check_worker(q, name)
   local running = 0
   for _, lease in ipairs(all_leases(w)) do
     local r = job_at(q, lease.record)
-    if lease.stopping == '' and (not r or r.phase ~= 'R' or r.worker ~= name) then
+    if not SETTLED[lease.stopping] and (not r or r.phase ~= 'R' or r.worker ~= name) then
       fault(q, 'lease', 'worker ' .. name .. ' holds record ' .. whole(number8(lease.record)) .. ', which does not run there', function()
-        unhand(q, w, { lease.record })
+        unhand(q, w, { lease })
       end)
-    elseif lease.stopping == '' then
-      running = running + 1
+    else
+      note_run(q, w, lease, floor)
+      if not SETTLED[lease.stopping] then running = running + 1 end
     end
   end
+  floor.slots = floor.slots + live_of(w)
   local free = free_of(w)
   if (tonumber(call('ZSCORE', q.prefix .. K.Free .. w.crew, name)) or 0) ~= free then
     fault(q, 'slots', 'worker ' .. name .. ' should have ' .. free .. ' free slots', function()
@@ -332,12 +364,58 @@ local function check_counts(q, running)
   end
 end
 
+-- What is counted and listed of the floor is what the leases say.
+local function check_floor(q, floor)
+  for crew in pairs(q.crews.list) do
+    local keys = { q.prefix .. K.Credit .. crew }
+    for k = 0, #q.settings.caps do keys[#keys + 1] = yielding(q, crew, k) end
+    for _, key in ipairs(keys) do
+      for _, member in ipairs(call('ZRANGE', key, 0, -1)) do
+        if not (floor.listed[key] or {})[member] then
+          fault(q, 'elastic', 'a run is listed to give way or as stopping, and is not', function()
+            call('ZREM', key, member)
+          end)
+        end
+      end
+    end
+  end
+  local stops = 0
+  for _, field in ipairs(call('HKEYS', q.prefix .. K.Stopping)) do
+    if string.sub(field, 1, 1) ~= 'i' then
+      if floor.stops[field] then
+        stops = stops + 1
+      else
+        fault(q, 'stops', 'a stop of record ' .. whole(number8(field)) .. ' is noted, and it does not run', function()
+          stop_confirmed(q, field)
+          q.stops = q.stops + 1
+        end)
+      end
+    end
+  end
+  local said = { slots = q.slots, stops = q.stops, halts = q.halts, elastics = q.elastics }
+  floor.stops = stops
+  for name, count in pairs(said) do
+    if count ~= floor[name] then
+      fault(q, 'levels', count .. ' ' .. name .. ' are counted, and there are ' .. floor[name], function()
+        q[name] = floor[name]
+      end)
+    end
+  end
+  for k = 1, #q.used do
+    if q.used[k] ~= (floor.used[k] or 0) then
+      fault(q, 'levels', 'level ' .. k .. ' is said to have ' .. q.used[k] .. ' running jobs, and has '
+        .. (floor.used[k] or 0), function() q.used[k] = floor.used[k] or 0 end)
+    end
+  end
+end
+
 -- Workers, and what is counted for the whole queue: all in one step, since it is short.
 PARTS.totals = function(q)
   local free, running, standing = 0, 0, 0
+  local floor = { used = {}, stops = {}, listed = {}, slots = 0, halts = 0, elastics = 0 }
   local names = call('ZRANGE', q.prefix .. K.Workers, 0, -1)
   for _, name in ipairs(names) do
-    local its_free, its_running = check_worker(q, name)
+    local its_free, its_running = check_worker(q, name, floor)
     free, running = free + its_free, running + its_running
   end
   for _, name in ipairs(call('HKEYS', q.prefix .. K.WorkerInfo)) do
@@ -367,6 +445,7 @@ PARTS.totals = function(q)
       q.waiting = standing
     end)
   end
+  check_floor(q, floor)
   check_counts(q, running)
   return '', #names
 end

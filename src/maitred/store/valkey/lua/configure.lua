@@ -1,23 +1,32 @@
--- configure: makes the queue or takes new settings; the order cannot change while scheduled or
--- bulk jobs wait.
+-- configure: makes the queue or takes new settings; the order cannot change while scheduled or bulk jobs wait,
+-- nor names and caps of the classes and the policy while any job waits or runs.
 -- args: now, dice, settings (JSON text), number of stages
 -- answers: {next_at} or the code of a refusal
 -- flags:
+local function same_plan(one, other)
+  local same = one.elastic == other.elastic and #one.classes == #other.classes
+  for i = 1, #one.classes do
+    same = same and one.classes[i][1] == other.classes[i][1] and one.classes[i][2] == other.classes[i][2]
+  end
+  return same
+end
+
 verb.configure = function(keys, args)
   local key = keys[1]
   local prefix = string.sub(key, 1, #key - #K.Floor)
   if call('EXISTS', key) == 0 then
     local counts = {}
-    for i = 1, 4 + tonumber(args[4]) do counts[i] = 0 end
-    call('SET', key, struct.pack(FLOOR, SCHEMA, 0, 0, 0, 0, 0, NEVER, NEVER, NEVER, NEVER)
+    for i = 1, #read_settings(args[3]).caps + 4 + tonumber(args[4]) do counts[i] = 0 end
+    call('SET', key, struct.pack(FLOOR, SCHEMA, 0, 0, 0, 0, 0, NEVER, NEVER, NEVER, NEVER, 0, 0, 0, 0, NEVER, 0, 0)
       .. struct.pack(doubles(#counts), unpack(counts)))
     call('SET', prefix .. K.Settings, args[3])
   end
   local q, fault = open(keys, args)
   if not q then return fault end
   catch_up(q)
-  local new = cjson.decode(args[3])
+  local new = remember(args[3], read_settings)
   local refusal
+  if (q.waiting > 0 or q.used[1] > 0) and not same_plan(q.settings, new) then refusal = 'settings' end
   if new.order ~= q.settings.order and q.waiting > 0 then
     for _, lane in ipairs(lanes(q)) do
       if lane.band >= SCHEDULED and call('ZCARD', lane.key) > 0 then refusal = 'settings' end
@@ -25,7 +34,10 @@ verb.configure = function(keys, args)
   end
   if not refusal then
     q.settings = new
+    for k = #q.used + 1, #new.caps do q.used[k] = 0 end
+    for k = #new.caps + 1, #q.used do q.used[k] = nil end
     call('SET', prefix .. K.Settings, args[3])
+    tell_house(q)
   end
   local _, moment = finish_verb(q)
   return refusal or { moment }

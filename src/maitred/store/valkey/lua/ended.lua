@@ -1,6 +1,6 @@
 -- ended: shows the jobs that ended, last first.
 -- args: now, dice, how many to pass over, how many to show
--- answers: {now, paused, {views}, how many there are}
+-- answers: {now, paused, limits, used, {views}, how many there are}
 -- flags: no-writes
 verb.ended = function(keys, args)
   local q, fault = open(keys, args)

@@ -13,7 +13,7 @@ verb.finish = function(keys, args)
   if #records > 0 then
     local kept, ended = hmget(q.prefix .. K.Jobs, records), {}
     for i, lease in ipairs(leases) do
-      if lease.stopping == '' and kept[i] then
+      if kept[i] and not SETTLED[lease.stopping] then
         local at, count = lease.at, #ended
         ended[count + 1] = lease.record
         ended[count + 2] = end_run(q, lease.record, kept[i], lease, args[at + 2], args[at + 3], args[at + 4])
@@ -22,7 +22,7 @@ verb.finish = function(keys, args)
       end
     end
     write_hash(q.prefix .. K.Jobs, ended)
-    unhand(q, w, records)
+    unhand(q, w, leases)
   end
   return shift(q, w, lost)
 end

@@ -27,10 +27,16 @@ verb.join = function(keys, args)
   for i = 5, #args do needs[#needs + 1] = args[i] end
   local crew = crew_of(q, needs)
   local w = worker_at(q, args[3])
-  if w and w.crew ~= crew then call('ZREM', q.prefix .. K.Free .. w.crew, w.name) end
-  w = w or { name = args[3], leases = q.prefix .. K.Leases .. args[3], busy = 0, said = 0, gone = false }
-  w.slots, w.draining, w.crew, w.listed = tonumber(args[4]), false, crew, false
+  if w and w.crew ~= crew then
+    call('ZREM', q.prefix .. K.Free .. w.crew, w.name)
+    set_draining(q, w, true)
+  end
+  w = w or { name = args[3], leases = q.prefix .. K.Leases .. args[3], busy = 0, said = 0, live = 0, draining = false,
+    gone = false }
+  w.slots, w.crew, w.listed = tonumber(args[4]), crew, false
+  set_draining(q, w, false)
   save_worker(q, w)
+  tell_house(q)
   extend(q, w)
   settle(q, w)
   w.listed = false

@@ -8,8 +8,9 @@ verb.leave = function(keys, args)
   catch_up(q)
   local w = worker_at(q, args[3])
   if w then
-    w.draining = true
+    set_draining(q, w, true)
     save_worker(q, w)
+    tell_house(q)
     unhand(q, w, {})
   end
   return shift(q, w, {})

@@ -2,20 +2,21 @@
 -- args: now, dice, then two for each job: its order (packed, see records.py) and its body
 -- answers: {next_at, one entry per job: {outcome, record, version} or the code of a refusal}
 -- flags:
-local ORDER = '<BBBBdBdHc0Hc0Hc0'
+local ORDER = '<BBBBddBdHc0Hc0Hc0'
 
 local function read_order(bytes)
-  local band, priority, level, elastic, delay, policy_floor, expires, id, submitter, need =
+  local band, priority, level, elastic, duration, delay, policy_floor, expires, id, submitter, need =
     struct.unpack(ORDER, bytes)
-  return { band = band, priority = priority, level = level, elastic = elastic, delay = delay,
+  return { band = band, priority = priority, level = level, elastic = elastic, duration = duration, delay = delay,
     policy_floor = policy_floor, expires = expires, id = id, submitter = submitter, need = need }
 end
 
 local function describe(q, r, o, body)
-  r.need, r.priority, r.level, r.expires = o.need, o.priority, o.level, o.expires
+  r.need, r.priority, r.level, r.duration, r.expires = o.need, o.priority, o.level, o.duration, o.expires
   mark(r, ELASTIC, o.elastic == 1)
   q.bodies[r.key] = body
   touch(q, r)
+  if q.news then tell_run(q, 'C', r.key) end
 end
 
 local function place_anew(q, r, o, arrival)
@@ -33,7 +34,17 @@ local function stand_in_line(q, r, o)
   note_recent(q, o, r.arrival)
 end
 
+-- The time that nobody can cut: an elastic job is sure of the fastest cap only.
+local function sure_of(q, elastic, duration, level)
+  local caps = q.settings.caps
+  if elastic then return caps[1] end
+  return duration > 0 and duration or caps[level]
+end
+
 local function update(q, r, o, body)
+  if sure_of(q, o.elastic == 1, o.duration, o.level) > sure_of(q, has(r, ELASTIC), r.duration, r.level) then
+    return 'longer-duration'
+  end
   if r.phase == 'H' then
     describe(q, r, o, body)
     return { 'updated', r.record, r.version }
@@ -42,10 +53,11 @@ local function update(q, r, o, body)
     leave_line(q, r)
     describe(q, r, o, body)
     place_anew(q, r, o, next_seq(q))
+    mark(r, BLOCKED, is_blocked(q, r.id))
     stand_in_line(q, r, o)
     return { 'upgraded', r.record, r.version }
   end
-  if lane_name(r.band, o.priority, o.level, o.need) ~= lane_of(r) then
+  if lane_name(r.band, o.priority, o.level, need_of(r, o.need)) ~= lane_of(r) then
     leave_line(q, r)
     describe(q, r, o, body)
     join_own(q, r)
@@ -85,7 +97,7 @@ local function create(q, o, body, old, live)
   local key = key8(record)
   local r = { key = key, record = record, phase = 'W', stage = 0, band = o.band, priority = 0, level = 0, flags = 0,
     version = 1, attempt = 0, unspent = 0, retries = 0, recent = -1, created = q.now, release = 0, arrival = 0,
-    expires = 0, delay = 0, ended = 0, previous = 0, id = o.id, submitter = o.submitter, need = o.need, worker = '',
+    expires = 0, delay = 0, ended = 0, previous = 0, duration = 0, id = o.id, submitter = o.submitter, need = o.need, worker = '',
     tail = NO_END, saved = false, gone = false }
   local outcome = 'created'
   if old then
@@ -93,12 +105,14 @@ local function create(q, o, body, old, live)
   end
   if live then
     outcome, r.created = 'next-version', live.created
+    if q.news then tell_version(q, live.key, key) end
     mark(r, OLDER, true)
   end
   q.jobs[key] = r
   describe(q, r, o, body)
   place_anew(q, r, o, record)
   counted(q, r, 1)
+  if is_blocked(q, r.id) then mark(r, BLOCKED, true) end
   q.ids[#q.ids + 1] = o.id
   q.ids[#q.ids + 1] = key
   return r, { outcome, record, r.version }
@@ -107,12 +121,13 @@ end
 -- With nobody waiting, a due job goes straight to a free worker: no place is written and removed again.
 local function start_at_once(q, r, o, body)
   if q.waiting > 0 or q.paused or q.free <= 0 or (r.expires > 0 and r.expires <= q.now) then return false end
-  if r.release > q.now and not q.settings.eager then return false end
-  local worker = pick(q, room_for(q), r.need)
+  if (r.release > q.now and not q.settings.eager) or has(r, BLOCKED) then return false end
+  local units = free_units(q)
+  local worker = not first_full(units, r.level) and pick(q, room_for(q), r.need)
   if not worker then return false end
   note_recent(q, o, r.arrival)
   worker.free = worker.free - 1
-  send(q, worker.name, start_job(q, r, worker, body))
+  send(q, worker.name, start_job(q, r, worker, start_class(q, units, r), body))
   write_leases(q, worker)
   return true
 end
@@ -141,6 +156,8 @@ verb.put = function(keys, args)
     local live = unended(q, old)
     if live and live.submitter ~= o.submitter then
       answers[i] = 'other-submitter'
+    elseif live and live.band == INTERACTIVE then
+      answers[i] = 'interactive'
     elseif announced and o.need ~= COMMAND and not q.crews.by_need[o.need] then
       answers[i] = 'unknown-handler'
     elseif old and (old.phase == 'W' or old.phase == 'H') then

@@ -9,6 +9,7 @@ verb.remove = function(keys, args)
   local all = versions(q, args[3])
   for _, r in ipairs(all) do
     counted(q, r, -1)
+    if q.news then tell_run(q, 'D', r.key) end
     if r.phase == 'W' then
       leave_line(q, r)
     elseif r.phase == 'R' then

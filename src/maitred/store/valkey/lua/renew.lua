@@ -1,8 +1,9 @@
 -- renew: extends the worker's lease; confirms what it holds, tells what it lost and what it missed. A stopped
--- job that the worker does not know of gives its slot back at once.
+-- job that the worker does not know of gives its slot back at once; what was told about the others is told again.
 -- args: now, dice, worker, then two for each job that it holds: record, token
 -- answers: {known, next_at, {lost records}, {starts, missed ones first}, now}
 -- flags: allow-oom
+-- What the worker holds and did not name: it never heard of it, so it hears of it now.
 local function missed_by(q, w, named)
   local leases, gone, records, starts = all_leases(w), {}, {}, {}
   table.sort(leases, function(a, b) return a.number < b.number end)
@@ -13,15 +14,15 @@ local function missed_by(q, w, named)
         missing[#missing + 1] = lease
         records[#records + 1] = lease.record
       else
-        gone[#gone + 1] = lease.record
+        gone[#gone + 1] = lease
       end
     end
   end
-  if #gone > 0 then unhand(q, w, gone) end
+  give_back(q, w, gone, false)
   if #records > 0 then
     local bodies = load_whole(q, records)
     for i, lease in ipairs(missing) do
-      starts[i] = encode_start(q.jobs[lease.record], lease.token, lease.start, bodies[i])
+      starts[i] = encode_start(q.jobs[lease.record], lease.token, lease.start, lease.duration, bodies[i])
     end
   end
   return starts
@@ -44,7 +45,13 @@ verb.renew = function(keys, args)
       confirmed[#confirmed + 1] = lease.record
       confirmed[#confirmed + 1] = encode_lease(lease)
     end
-    if lease.stopping ~= '' then lost[#lost + 1] = lease.record end
+    if SETTLED[lease.stopping] then
+      lost[#lost + 1] = lease.record
+    elseif lease.stopping ~= '' then
+      say_stop(q, w.name, lease)
+    elseif lease.lowered ~= '' then
+      say_lower(q, w.name, lease)
+    end
   end
   if #confirmed > 0 then write_hash(w.leases, confirmed) end
   local starts = w.busy > count and missed_by(q, w, named) or {}

@@ -1,6 +1,6 @@
 -- running: shows the jobs that run, each worker's in the order in which they started.
 -- args: now, dice
--- answers: {now, paused, {views}}
+-- answers: {now, paused, limits, used, {views}}
 -- flags: no-writes
 verb.running = function(keys, args)
   local q, fault = open(keys, args)
@@ -8,7 +8,7 @@ verb.running = function(keys, args)
   local leases = {}
   for _, name in ipairs(call('ZRANGE', q.prefix .. K.Workers, 0, -1)) do
     for _, lease in ipairs(all_leases({ leases = q.prefix .. K.Leases .. name })) do
-      if lease.stopping == '' then leases[#leases + 1] = lease end
+      if not SETTLED[lease.stopping] then leases[#leases + 1] = lease end
     end
   end
   table.sort(leases, function(a, b) return a.number < b.number end)

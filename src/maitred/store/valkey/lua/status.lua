@@ -1,6 +1,6 @@
 -- status: shows the queue: counts, slots, workers, settings, and why it is paused.
 -- args: now, dice
--- answers: {now, paused, {counts: pending, held, failed, completed, each stage}, jobs, waiting, free,
+-- answers: {now, paused, limits, used, {counts: pending, held, failed, completed, each stage}, jobs, waiting, free,
 --   settings, crews, {name, slots, draining, crew, lease end, leases, …}}
 -- flags: no-writes
 verb.status = function(keys, args)

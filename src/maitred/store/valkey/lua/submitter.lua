@@ -1,6 +1,6 @@
 -- submitter: shows what one submitter has in line.
 -- args: now, dice, submitter, how many of each kind at the most
--- answers: {now, paused, {ids, next to go first}, {nonce, release, …}, recent submissions}
+-- answers: {now, paused, limits, used, {ids, next to go first}, {nonce, release, …}, recent submissions}
 -- flags: no-writes
 verb.submitter = function(keys, args)
   local q, fault = open(keys, args)

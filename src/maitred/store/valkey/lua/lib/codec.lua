@@ -1,16 +1,21 @@
 -- Records as bytes. A record has a head of fixed shape, and a tail that only grows: code, message and result,
 -- then one entry per run. A change of shape here is a new SCHEMA.
 
-local FRONT, IMMEDIATE, SCHEDULED = 0, 1, 2
-local OWN, ELASTIC, OLDER = 1, 2, 4
+local call = redis.call
+local FRONT, IMMEDIATE, SCHEDULED, INTERACTIVE = 0, 1, 2, 4
+local OWN, ELASTIC, OLDER, BLOCKED = 1, 2, 4, 8
+-- How a run gives way: not at all, past the fastest cap, or first of all.
+local SPECIFIC_RUN, ELASTIC_RUN, INTERACTIVE_RUN = 0, 1, 2
+-- After these the record is no longer the run's: its end, or its removal, was told when the stop was asked.
+local SETTLED = { cancelled = true, deleted = true }
 local NEVER = math.huge
 local TOP = 9007199254740992
-local HEAD = '<c1BBBBBI4HHHi4dddddddHc0Hc0Hc0Hc0'
+local HEAD = '<c1BBBBBI4HHHi4ddddddddHc0Hc0Hc0Hc0'
 -- Where the time of the end and the strings stand in a head, for the one change that does not take it apart.
-local ENDED_AT, STRINGS_AT = 61, 77
+local ENDED_AT, STRINGS_AT = 61, 85
 local NO_END = struct.pack('<Bc0I4c0I4c0', 0, '', 0, '', 0, '')
-local LEASE = '<c16ddBBc0'
-local START = '<c1c8c16dI4HHc0Hc0'
+local LEASE = '<c16ddBBBdBc0Bc0'
+local START = '<c1c8c16ddI4HHc0Hc0'
 
 local function key8(number)
   return struct.pack('>I8', number)
@@ -23,36 +28,37 @@ end
 -- A table made in one piece is much cheaper than one that grows field by field.
 local function decode_job(key, bytes)
   local phase, stage, band, priority, level, flags, version, attempt, unspent, retries, recent,
-    created, release, arrival, expires, delay, ended, previous,
+    created, release, arrival, expires, delay, ended, previous, duration,
     id, submitter, need, worker, at = struct.unpack(HEAD, bytes)
   return { key = key, record = number8(key), phase = phase, stage = stage, band = band, priority = priority,
     level = level, flags = flags, version = version, attempt = attempt, unspent = unspent, retries = retries,
     recent = recent, created = created, release = release, arrival = arrival, expires = expires, delay = delay,
-    ended = ended, previous = previous, id = id, submitter = submitter, need = need, worker = worker,
+    ended = ended, previous = previous, duration = duration, id = id, submitter = submitter, need = need, worker = worker,
     tail = string.sub(bytes, at), saved = false, gone = false }
 end
 
 local function encode_job(r)
   return struct.pack(HEAD, r.phase, r.stage, r.band, r.priority, r.level, r.flags, r.version, r.attempt, r.unspent,
     r.retries, r.recent, r.created, r.release, r.arrival, r.expires, r.delay, r.ended, r.previous,
-    #r.id, r.id, #r.submitter, r.submitter, #r.need, r.need, #r.worker, r.worker) .. r.tail
+    r.duration, #r.id, r.id, #r.submitter, r.submitter, #r.need, r.need, #r.worker, r.worker) .. r.tail
 end
 
 local function decode_lease(bytes)
-  local token, start, number, confirmed, stopping = struct.unpack(LEASE, bytes)
-  return { token = token, start = start, number = number, confirmed = confirmed, stopping = stopping,
-    record = false, at = false }
+  local token, start, number, confirmed, level, kind, duration, lowered, stopping = struct.unpack(LEASE, bytes)
+  return { token = token, start = start, number = number, confirmed = confirmed, level = level, kind = kind,
+    duration = duration, lowered = lowered, stopping = stopping, record = false, at = false }
 end
 
 local function encode_lease(l)
-  return struct.pack(LEASE, l.token, l.start, l.number, l.confirmed, #l.stopping, l.stopping)
+  return struct.pack(LEASE, l.token, l.start, l.number, l.confirmed, l.level, l.kind, l.duration,
+    #l.lowered, l.lowered, #l.stopping, l.stopping)
 end
 
-local function encode_start(r, token, start, body)
-  return struct.pack(START, 'S', r.key, token, start, r.version, r.attempt, #r.id, r.id, #r.need, r.need) .. body
+local function encode_start(r, token, start, duration, body)
+  return struct.pack(START, 'S', r.key, token, start, duration, r.version, r.attempt, #r.id, r.id, #r.need, r.need) .. body
 end
 
--- Flags: a place of its own, elastic, and whether an older version may still run.
+-- Flags: a place of its own, elastic, whether an older version may still run, and whether it waits for a stop.
 local function has(r, flag)
   return math.floor(r.flags / flag) % 2 == 1
 end
@@ -76,12 +82,17 @@ local function lane_name(band, priority, level, need)
   local index = band * 10000 + priority * 100 + level
   local prefix = lane_prefix[index]
   if not prefix then
-    prefix = string.format('%d.%02d.%d.', band, priority, level)
+    prefix = string.format('%d.%02d.%02d.', band, priority, level)
     lane_prefix[index] = prefix
   end
   return prefix .. need
 end
 
+-- Nobody serves the need of a job that waits for a stop.
+local function need_of(r, need)
+  return has(r, BLOCKED) and BLOCKED_NEED .. need or need
+end
+
 local function lane_of(r)
-  return lane_name(r.band, r.priority, r.level, r.need)
+  return lane_name(r.band, r.priority, r.level, need_of(r, r.need))
 end

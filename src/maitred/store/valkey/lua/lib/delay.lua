@@ -1,4 +1,5 @@
 -- The delay policy: a submitter's recent submissions within the window, times a step.
+-- gives: recent_count, delay_of, note_recent
 
 local function recent_count(q, submitter)
   local since = '(' .. string.format('%.0f', q.now - q.settings.window)

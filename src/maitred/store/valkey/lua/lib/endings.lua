@@ -1,4 +1,5 @@
 -- How a run and a job end, and how a job comes back to the line.
+-- gives: log, end_run, end_job, expire, end_stopped, to_front, give_back, expire_due, catch_up, sweep
 
 local function run_entry(q, stage, version, attempt, worker, start, code)
   return struct.pack('<BI4HddHc0Bc0', stage, version, attempt, start, q.now, #worker, worker, #code, code)
@@ -21,6 +22,7 @@ local function end_run(q, record, bytes, lease, code, message, result)
   q.counts[before] = q.counts[before] - 1
   q.counts[after] = q.counts[after] + 1
   add(q, q.prefix .. K.Ended, q.now_text, record)
+  if q.news then tell_end(q, record, code) end
   return 'E' .. string.sub(bytes, 2, ENDED_AT - 1) .. struct.pack('<d', q.now)
     .. string.sub(bytes, ENDED_AT + 8, at - 1) .. end_entry(code, message, result)
     .. string.sub(bytes, at + #NO_END) .. run_entry(q, stage, version, attempt, worker, lease.start, code)
@@ -31,21 +33,34 @@ local function end_job(q, r, code, message, result)
   counted(q, r, -1)
   r.phase, r.ended = 'E', q.now
   set_own(r, false)
+  mark(r, BLOCKED, false)
   r.tail = end_entry(code, message, result) .. string.sub(r.tail, #NO_END + 1)
   counted(q, r, 1)
   add(q, q.prefix .. K.Ended, q.now_text, r.key)
   touch(q, r)
+  if q.news then tell_end(q, r.key, code) end
 end
 
 local function expire(q, r)
   end_job(q, r, 'expired', 'it was still waiting when it expired', '')
 end
 
+-- Ends a run that was told to stop, or that cannot go on elsewhere, and whose worker does not say how.
+local function end_stopped(q, r, lease)
+  local code = lease.stopping ~= '' and lease.stopping or 'halted'
+  local message = code == 'halted' and 'its worker stopped'
+    or string.format('time limit %g s', lease.duration / 1000000)
+  log(q, r, lease, code)
+  end_job(q, r, code, message, '')
+end
+
 local function to_front(q, r)
   r.phase, r.band, r.worker = 'W', FRONT, ''
   r.release, r.arrival = q.now, next_seq(q)
+  mark(r, BLOCKED, is_blocked(q, r.id))
   join_own(q, r)
   touch(q, r)
+  if q.news then tell_run(q, 'C', r.key) end
 end
 
 -- Gives back the leases (all of one worker): last started first, so that the first started goes first again.
@@ -54,11 +69,14 @@ local function give_back(q, w, leases, lost)
   local records = {}
   for i, lease in ipairs(leases) do records[i] = lease.record end
   if #records == 0 then return end
-  unhand(q, w, records)
   load_jobs(q, records)
+  unhand(q, w, leases)
   for _, lease in ipairs(leases) do
-    if lease.stopping == '' then
-      local r = q.jobs[lease.record]
+    local r = q.jobs[lease.record]
+    if not SETTLED[lease.stopping] and ((lease.stopping ~= '' and lease.confirmed == 1)
+      or lease.kind == INTERACTIVE_RUN) then
+      end_stopped(q, r, lease)
+    elseif not SETTLED[lease.stopping] then
       log(q, r, lease, lost and 'lost' or 'handed-back')
       if call('HGET', q.prefix .. K.Ids, r.id) ~= lease.record then
         end_job(q, r, 'superseded', 'a newer version took its place', '')
@@ -76,16 +94,6 @@ local function give_back(q, w, leases, lost)
       end
     end
   end
-end
-
-local function all_leases(w)
-  local flat, leases = call('HGETALL', w.leases), {}
-  for i = 1, #flat, 2 do
-    local lease = decode_lease(flat[i + 1])
-    lease.record = flat[i]
-    leases[#leases + 1] = lease
-  end
-  return leases
 end
 
 -- Ends jobs that expired in line, a bounded number.
@@ -112,7 +120,6 @@ local function catch_up(q)
     local key = q.prefix .. K.Workers
     for _, name in ipairs(call('ZRANGEBYSCORE', key, '-inf', q.now, 'LIMIT', 0, WORKERS_PER_STEP)) do
       local w = worker_at(q, name)
-      w.draining = true
       give_back(q, w, all_leases(w), true)
       if not w.gone then forget_worker(q, w) end
     end

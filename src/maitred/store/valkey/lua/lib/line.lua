@@ -64,7 +64,9 @@ local function join_line(q, r)
   local lane = lane_of(r)
   local keys, submitter, arrival = keys_of(q, lane), r.submitter, r.arrival
   set_own(r, false)
-  add(q, keys.places, '0', order_key(r.band, r.release, arrival) .. 'S' .. submitter)
+  local order = order_key(r.band, r.release, arrival)
+  add(q, keys.places, '0', order .. 'S' .. submitter)
+  if q.news then tell_place(q, 'A', lane, order) end
   add(q, keys.stack .. submitter,
     string.format('%d', q.settings.order == 'oldest-first' and arrival or -arrival), r.key)
   add(q, keys.nonces .. submitter, r.release == q.now and q.now_text or string.format('%d', r.release),
@@ -77,7 +79,9 @@ local function join_own(q, r)
   local lane = lane_of(r)
   local keys = keys_of(q, lane)
   set_own(r, true)
-  add(q, keys.places, '0', own_member(r))
+  local member = own_member(r)
+  add(q, keys.places, '0', member)
+  if q.news then tell_place(q, 'A', lane, string.sub(member, 1, 16)) end
   add(q, q.prefix .. K.Own .. r.submitter, string.format('%d', r.arrival), r.key)
   enter(q, r, lane)
 end
@@ -94,16 +98,21 @@ end
 -- Takes the job out of line, and with it the place of its rank.
 local function leave_line(q, r)
   flush(q)
-  local keys = keys_of(q, lane_of(r))
+  local lane = lane_of(r)
+  local keys = keys_of(q, lane)
   if is_own(r) then
-    call('ZREM', keys.places, own_member(r))
+    local member = own_member(r)
+    call('ZREM', keys.places, member)
+    if q.news then tell_place(q, 'R', lane, string.sub(member, 1, 16)) end
     call('ZREM', q.prefix .. K.Own .. r.submitter, r.key)
     set_own(r, false)
   else
     r.release, r.arrival = place_of(q, r)
     call('ZREM', keys.stack .. r.submitter, r.key)
     call('ZREM', keys.nonces .. r.submitter, key8(r.arrival))
-    call('ZREM', keys.places, order_key(r.band, r.release, r.arrival) .. 'S' .. r.submitter)
+    local order = order_key(r.band, r.release, r.arrival)
+    call('ZREM', keys.places, order .. 'S' .. r.submitter)
+    if q.news then tell_place(q, 'R', lane, order) end
   end
   if r.expires > 0 then call('ZREM', q.prefix .. K.Expiry, r.key) end
   q.waiting = q.waiting - 1
@@ -115,7 +124,7 @@ local function lanes(q)
   local list = {}
   for i, lane in ipairs(q.lanes.list) do
     list[i] = { name = lane.name, key = keys_of(q, lane.name).places, band = lane.band, group = lane.group,
-      need = lane.need, taken = 0, at = 1, aside = false, heads = false }
+      level = lane.level, need = lane.need, bare = lane.bare, taken = 0, at = 1, last = false, aside = false, heads = false }
   end
   return list
 end

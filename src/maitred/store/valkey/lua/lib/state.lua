@@ -1,8 +1,7 @@
 -- One call's view of the queue. `open` reads the floor, the settings and the crews in one command; jobs and
 -- places that change are gathered and written together by `flush` and `close`.
 
-local call = redis.call
-local FLOOR, FLOOR_SIZE = '<dddddddddd', 80
+local FLOOR, FLOOR_SIZE = '<ddddddddddddddddd', 136
 local formats, memo = {}, {}
 
 local function doubles(count)
@@ -48,12 +47,50 @@ local function read_lanes(text)
   local lanes = { list = {}, by_name = {} }
   for i, name in ipairs(cjson.decode(text)) do
     local band = tonumber(string.sub(name, 1, 1))
+    local level, need = string.match(name, '^%d%.%d%d%.(%d+)%.(.*)$')
     local lane = { name = name, band = band, group = band * 100 + tonumber(string.sub(name, 3, 4)),
-      need = string.match(name, '^%d%.%d%d%.%d+%.(.*)$') }
+      level = tonumber(level), need = need, bare = need }
+    if string.sub(need, 1, 1) == BLOCKED_NEED then lane.bare = string.sub(need, 2) end
     lanes.list[i] = lane
     lanes.by_name[name] = lane
   end
   return lanes
+end
+
+-- The settings, with the caps of the classes; a queue without classes has one, with its time limit.
+local function read_settings(text)
+  local settings = cjson.decode(text)
+  settings.caps, settings.limits, settings.borrow = {}, { size = 0 }, settings.elastic == 'borrow'
+  for k, class in ipairs(settings.classes) do settings.caps[k] = class[2] end
+  if #settings.caps == 0 then settings.caps[1] = settings.time_limit end
+  return settings
+end
+
+-- The limit of each level for the live slots there are.
+local function limits_of(q)
+  local known, slots = q.settings.limits, q.slots
+  local found = known[slots]
+  if found then return found end
+  if known.size > 256 then
+    known = { size = 0 }
+    q.settings.limits = known
+  end
+  found = { slots }
+  local part = WHOLE
+  for k = 2, #q.settings.caps do
+    local limit = q.settings.classes[k][3]
+    local wanted
+    if limit == cjson.null or limit[2] then
+      local amount = limit == cjson.null and WHOLE or limit[1]
+      wanted = math.floor((2 * found[k - 1] * amount + part) / (2 * part))
+      part = amount
+    else
+      wanted, part = limit[1], WHOLE
+    end
+    found[k] = math.min(found[k - 1], math.max(1, wanted))
+  end
+  known[slots], known.size = found, known.size + 1
+  return found
 end
 
 local function clock(argument)
@@ -68,17 +105,22 @@ local function open(keys, args)
   local prefix = string.sub(key, 1, #key - #K.Floor)
   local got = call('MGET', key, prefix .. K.Settings, prefix .. K.Crews, prefix .. K.Lanes)
   if not got[1] then return nil, redis.error_reply('NOQUEUE there is no such queue') end
-  local schema, seq, last, waiting, paused, free, due_at, expiry_at, lease_at, alarm = struct.unpack(FLOOR, got[1])
+  local schema, seq, last, waiting, paused, free, due_at, expiry_at, lease_at, alarm,
+    slots, stops, halts, elastics, cut_at, listened_until, told = struct.unpack(FLOOR, got[1])
   if schema ~= SCHEMA then
     return nil, redis.error_reply('SCHEMA the store has schema ' .. schema .. ', this is ' .. SCHEMA)
   end
-  local counts = { struct.unpack(doubles((#got[1] - FLOOR_SIZE) / 8), got[1], FLOOR_SIZE + 1) }
-  counts[#counts] = nil
+  local settings = remember(got[2], read_settings)
+  local levels = #settings.caps
+  local used = { struct.unpack(doubles(levels), got[1], FLOOR_SIZE + 1) }
+  local counts = { struct.unpack(doubles(#got[1] / 8 - FLOOR_SIZE / 8 - levels), got[1], used[levels + 1]) }
+  used[levels + 1], counts[#counts] = nil, nil
   local now = math.max(clock(args[1]), last)
   return { prefix = prefix, now = now, now_text = string.format('%d', now), dice = args[2],
     seq = seq, waiting = waiting, paused = paused == 1, free = free, due_at = due_at, expiry_at = expiry_at,
-    lease_at = lease_at, alarm = alarm, counts = counts, more = false,
-    settings = remember(got[2], cjson.decode), crews = remember(got[3] or '{}', read_crews),
+    lease_at = lease_at, alarm = alarm, slots = slots, stops = stops, halts = halts, elastics = elastics,
+    cut_at = cut_at, listened_until = listened_until, told = told, news = now < listened_until and {}, used = used, counts = counts, more = false, overdue_at = NEVER,
+    settings = settings, crews = remember(got[3] or '{}', read_crews),
     lanes = remember(got[4] or '[]', read_lanes), keys_of_lane = remember(prefix, keys_cache),
     jobs = {}, dirty = {}, bodies = {}, adds = {}, sent = {}, ids = {} }
 end
@@ -205,6 +247,13 @@ local function write_hash(key, pairs_list)
   end
 end
 
+local function write_ids(q)
+  if #q.ids > 0 then
+    write_hash(q.prefix .. K.Ids, q.ids)
+    q.ids = {}
+  end
+end
+
 local function close(q)
   flush(q)
   local jobs, count = {}, 0
@@ -222,13 +271,16 @@ local function close(q)
     count = count + 2
   end
   if count > 0 then write_hash(q.prefix .. K.Jobs, jobs) end
-  if #q.ids > 0 then write_hash(q.prefix .. K.Ids, q.ids) end
+  write_ids(q)
   for worker, messages in pairs(q.sent) do
     call('RPUSH', q.prefix .. K.Inbox .. worker, unpack(messages))
   end
   for i = #q.counts + 1, 4 + #q.settings.stages do q.counts[i] = 0 end
+  publish(q)
   call('SET', q.prefix .. K.Floor, struct.pack(FLOOR, SCHEMA, q.seq, q.now, q.waiting, q.paused and 1 or 0, q.free,
-    q.due_at, q.expiry_at, q.lease_at, q.alarm) .. struct.pack(doubles(#q.counts), unpack(q.counts)))
+    q.due_at, q.expiry_at, q.lease_at, q.alarm, q.slots, q.stops, q.halts, q.elastics, q.cut_at, q.listened_until,
+    q.told)
+    .. struct.pack(doubles(#q.used), unpack(q.used)) .. struct.pack(doubles(#q.counts), unpack(q.counts)))
 end
 
 local function send(q, worker, message)

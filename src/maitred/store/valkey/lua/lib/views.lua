@@ -1,5 +1,6 @@
 -- What readers are shown of a job: record, head, body, position, release, nonce, running versions, whether a
--- live worker serves it and has a free slot, and when its present run started.
+-- live worker serves it and has a free slot, and of its present run the start, the time granted and the class.
+-- gives: page, view, views
 
 local function service_of(q, need)
   q.service = q.service or {}
@@ -33,14 +34,15 @@ local function view(q, r, body, position)
     nonce = is_own(r) and -1 or arrival
     position = position or places_before(q, r.band, r.priority, release, arrival) + 1
   end
-  local started = -1
-  if r.phase == 'R' then
-    local lease = call('HGET', q.prefix .. K.Leases .. r.worker, r.key)
-    started = lease and decode_lease(lease).start or -1
+  local started, granted, holding = -1, -1, -1
+  local bytes = r.phase == 'R' and call('HGET', q.prefix .. K.Leases .. r.worker, r.key)
+  if bytes then
+    local lease = decode_lease(bytes)
+    started, granted, holding = lease.start, lease.duration, lease.level
   end
   local service = service_of(q, r.need)
   return { r.record, encode_job(r), body or '', position or -1, release, nonce, running_versions(q, r),
-    service[1], service[2], started }
+    service[1], service[2], started, granted, holding }
 end
 
 local function views(q, records, first_position)
@@ -54,7 +56,8 @@ local function views(q, records, first_position)
   return list
 end
 
--- Begins every reader's answer: the time, and who paused the queue and when ('' if nobody, nothing if that was lost).
+-- Begins every reader's answer: the time, who paused the queue and when ('' if nobody, nothing if that was lost), and
+-- the units of each level, with how many are taken.
 local function page(q, ...)
-  return { q.now, q.paused and (call('GET', q.prefix .. K.Paused) or '0 {}') or '', ... }
+  return { q.now, q.paused and (call('GET', q.prefix .. K.Paused) or '0 {}') or '', limits_of(q), q.used, ... }
 end
