@@ -13,7 +13,8 @@ Column = tuple[str, Callable[[Play], str]]
 def tables(plays: Sequence[Play]) -> str:
     """Write all tables of one workload, with a sentence about it."""
     workload = plays[0].workload
-    parts = [textwrap.fill(workload.about, 120), overview(plays), by_class(plays)]
+    about = workload.about.replace(" %", "\N{NO-BREAK SPACE}%")
+    parts = [textwrap.fill(about, 120), overview(plays), by_class(plays)]
     if workload.again:
         parts.append(fairness(plays))
     return "\n\n".join(parts) + "\n"
