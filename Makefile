@@ -3,14 +3,14 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench soak parts lock clean
+.PHONY: help setup run test check bench simulate soak parts lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.dev ## make .venv with the locked dependencies (quick when nothing changed)
 
@@ -29,6 +29,9 @@ check: $(VENV)/.dev parts ## formatting, lint, types, layers and Lua
 
 bench: $(VENV)/.dev ## measure beside other queues (ARGS are its options)
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+simulate: $(VENV)/.runtime ## play workloads on the Floor in virtual time (ARGS="--workload burst")
+	@$(BIN)/python -m benchmarks simulate $(ARGS)
 
 soak: $(VENV)/.dev parts ## run the long tests with random faults
 	@$(BIN)/pytest tests/faults -m soak -s $(ARGS)

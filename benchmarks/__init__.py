@@ -11,5 +11,6 @@ Where things are:
 - `programs/`  what the adapters start, each in its system's own environment
 - `figures/`   one measurement each: drain, enqueue, start latency, idling, memory, server time
 - `stand.py`   a fresh store and the programs around it, which all end with it
+- `simulation/`  no measurement: the Floor under load in virtual time, `python -m benchmarks simulate`
 - `run.py`     the order of rounds;  `results.py`, `targets.py`, `table.py`  what is made of the readings
 """

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, print the tables, store the readings."""
+"""`python -m benchmarks`: measure, print the tables, store the readings; or `simulate`."""
 
 import argparse
 import dataclasses
@@ -13,6 +13,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.figures import FIGURES
 from benchmarks.run import run
 from benchmarks.scale import FULL, QUICK, Scale
+from benchmarks.simulation.command import main as simulate
 from benchmarks.stand import Stands, wheel_server
 from benchmarks.systems import SYSTEMS
 from benchmarks.table import show
@@ -22,6 +23,8 @@ _LATEST = Path(__file__).resolve().parent / "results" / "latest.json"
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["simulate"]:
+        return simulate(sys.argv[2:])
     options = _options()
     # Leaving through an exception is what ends the servers and programs, so a plain kill takes that way too.
     signal.signal(signal.SIGTERM, _terminated)
@@ -47,7 +50,9 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description="Measure Maitred beside other job queues, all in one run."
+        prog="python -m benchmarks",
+        description="Measure Maitred beside other job queues, all in one run. "
+        "`simulate` as the first word plays workloads in virtual time instead (`simulate --help`).",
     )
     parser.add_argument("--quick", action="store_true", help="few jobs and one round: to try things out")
     parser.add_argument("--rounds", type=_positive, help="how often each figure is taken (3, quick 1)")

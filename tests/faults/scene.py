@@ -61,6 +61,14 @@ async def wait(gate=None, seconds=0.0):
     return {"pid": os.getpid()}
 
 
+@q.handler("look")
+async def look(children):
+    note("begin")
+    pids = [pid for pid in open(children).read().split() if os.path.exists(f"/proc/{pid}")]
+    note("end")
+    return [pid for pid in pids if ") Z " not in open(f"/proc/{pid}/stat").read()]
+
+
 @q.handler("block")
 def block(gate=None, seconds=0.0):
     note("begin")
@@ -210,9 +218,9 @@ class Scene:
         (home / "faults_app.py").write_text(APP)
         self.configure(attempts)
 
-    def configure(self, attempts: int) -> None:
+    def configure(self, attempts: int, more: str = "") -> None:
         """Write the settings."""
-        (self.home / "maitred.toml").write_text(CONFIG.format(attempts=attempts))
+        (self.home / "maitred.toml").write_text(CONFIG.format(attempts=attempts) + more)
 
     @property
     def settings(self) -> Settings:
@@ -285,14 +293,17 @@ class Scene:
         answers = await self.store.put(orders)
         assert all(isinstance(answer, Put) for answer in answers), answers
 
-    def call(self, handler: str, key: str, **args: object) -> Order:
-        """Order a run of a handler."""
+    def call(self, handler: str, key: str, level: int | None = None, **args: object) -> Order:
+        """Order a run of a handler, elastic unless a class is given."""
         body = encode_json({"key": key, "run": {"handler": handler, "args": args}})
-        return Order(key, U1, f"handler:{handler}", body)
+        return Order(key, U1, f"handler:{handler}", body, level=level or 1, elastic=level is None)
 
     def command(self, key: str) -> Order:
         """Order a program with a child of its own."""
-        script = PROGRAM.format(key=key, log=self.log, gate=self.gate)
+        return self.program(key, PROGRAM.format(key=key, log=self.log, gate=self.gate))
+
+    def program(self, key: str, script: str) -> Order:
+        """Order a program of the shell."""
         body = encode_json({"key": key, "run": {"command": ["sh", "-c", script]}})
         return Order(key, U1, "command", body)
 

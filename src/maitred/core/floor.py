@@ -139,6 +139,11 @@ class Floor:
         found = self.holds(stopping=False)
         return [(w, hold) for w, hold in found if hold.kind is Kind.ELASTIC and hold.level >= least]
 
+    @property
+    def reach(self) -> int:
+        """The highest class in which an elastic run could give up units."""
+        return max((hold.level for _, hold in self.elastics()), default=1)
+
     def highest(self, dice: bytes, number: int) -> list[tuple[Worker, Hold]]:
         """Choose by the n-th throw of the dice one of the elastic runs of the highest class, if any."""
         runs = sorted(self.elastics(), key=_age)
@@ -166,11 +171,14 @@ class Floor:
 
     # ---------------------------------------------------------------- who fits
 
-    def seatable(self, places: Iterable[Place], caller: str | None) -> Iterator[tuple[Place, Worker, Units]]:
+    def seatable(
+        self, places: Iterable[Place], caller: str | None, *, patient: bool
+    ) -> Iterator[tuple[Place, Worker, Units] | None]:
         """Go through the places that can start now, in line order.
 
         Whoever is given one starts it, or leaves it, before asking for the next; a start takes its units. A
-        full level sets aside the classes that need it, a missing worker the lane.
+        full level sets aside the classes that need it, a missing worker the lane. A `patient` walk ends with
+        None before a place that lacks only units which an elastic run could give up at once.
         """
         units = Units([limit - used for limit, used in zip(self.limits, self.used, strict=True)])
         no_worker: set[Lane] = set()
@@ -179,6 +187,9 @@ class Floor:
             if lane.level >= units.aside or lane in no_worker:
                 continue
             if full := units.full(lane.level):
+                if patient and full[-1] <= self.reach and self.pick(lane.need, caller):
+                    yield None
+                    return
                 units.aside = full[0]
             elif worker := self.pick(lane.need, caller):
                 yield place, worker, units
@@ -251,8 +262,7 @@ class Reclaim:
 
     def _beyond_reach(self, level: int) -> int | None:
         """Name the lowest full level that a job of this class needs and no elastic run could give it."""
-        reach = max((hold.level for _, hold in self.floor.elastics()), default=1)
-        return next((k for k in self.units.full(level) if k > reach), None)
+        return next((k for k in self.units.full(level) if k > self.floor.reach), None)
 
     def _slot_for(self, need: str) -> frozenset[str] | None:
         """Find a slot with workers that serve the need; if there is none, make one by a stop."""

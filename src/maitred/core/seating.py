@@ -125,23 +125,34 @@ class Seating:
         self.inboxes = {name: sent for name, sent in self.inboxes.items() if name in self.floor.workers}
         self._expire_due()
         self.floor.overdue_at = None
+        self.more = False
         if self.paused is not None:
             return mine
-        left = STARTS_PER_CYCLE
+        left, patient = STARTS_PER_CYCLE, True
         while True:
-            left = self._seat_all(left, dice, caller, mine)
+            left, early = self._seat_all(left, dice, caller, mine, patient=patient)
             self.more = not left
             due = (place for place in self.line.in_order(self.now) if place.due(self.now))
-            if self.more or not self.floor.reclaim(due, self.now, dice, self._give_way):
+            patient = not self.more and self.floor.reclaim(due, self.now, dice, self._give_way)
+            if self.more or not (patient or early):
                 return mine
 
-    def _seat_all(self, left: int, dice: bytes, caller: str | None, mine: list[Start]) -> int:
-        """Seat whoever fits into what is free; answer how many more may start in this cycle."""
+    def _seat_all(
+        self, left: int, dice: bytes, caller: str | None, mine: list[Start], *, patient: bool
+    ) -> tuple[int, bool]:
+        """Seat whoever fits into what is free.
+
+        Answers how many more may start in this cycle, and whether it ended before a place for which somebody
+        has to give way first.
+        """
         eager = self.settings.eager
         places = [place for place in self.line.in_order(self.now) if eager or place.due(self.now)]
-        for place, worker, units in self.floor.seatable(places, caller):
+        for found in self.floor.seatable(places, caller, patient=patient):
+            if found is None:
+                return left, True
             if not left:
                 break
+            place, worker, units = found
             left -= 1
             job = self._seat(place)
             if job.expires_at and job.expires_at <= self.now:
@@ -154,7 +165,7 @@ class Seating:
                 mine.append(start)
             else:
                 self._send(worker.name, start)
-        return left
+        return left, False
 
     def _seat(self, place: Place) -> Job:
         job = self.jobs[self.line.job_for(place)]

@@ -10,6 +10,16 @@ from maitred.errors import EvictionForbidden, SchemaMismatch, StoreError, StoreU
 from maitred.store.valkey import scripts
 from maitred.store.valkey.connection import ANSWER_PATIENCE, Address, Connection, ReplyError
 
+# What a server answers that is there and cannot serve yet, or at the moment: it is worth asking again.
+_FOR_NOW = ("LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN")
+
+
+def _failure(what: str, error: ReplyError) -> StoreError:
+    """Tell a server that is not ready from one that refuses."""
+    if str(error).startswith(_FOR_NOW):
+        return StoreUnavailable(f"the store is not ready: {error}")
+    return StoreError(f"{what}: {error}")
+
 
 class Calls:
     """The connections to one server."""
@@ -33,14 +43,14 @@ class Calls:
                 raise UnknownQueue(queue) from None
             if reason.startswith("SCHEMA"):
                 raise SchemaMismatch(reason.removeprefix("SCHEMA ")) from None
-            raise StoreError(f"{verb}: {reason}") from None
+            raise _failure(verb, error) from None
 
     async def command(self, *args: Any) -> Any:
         """Send one command; StoreUnavailable or StoreError where it cannot be done."""
         try:
             return await self._shared.call(*args)
         except ReplyError as error:
-            raise StoreError(f"{args[0]}: {error}") from None
+            raise _failure(args[0], error) from None
 
     async def pop_all(self, key: str, timeout: float) -> list[bytes]:
         """Wait for a list to have entries, and take all of them."""
@@ -60,7 +70,7 @@ class Calls:
             async with asyncio.timeout(timeout + ANSWER_PATIENCE):
                 return await connection.call(*command)
         except ReplyError as error:
-            raise StoreError(f"{command[0]}: {error}") from None
+            raise _failure(command[0], error) from None
         except BaseException as error:
             # Nobody will read what this call still takes, so the server must not give it out.
             connection.close()

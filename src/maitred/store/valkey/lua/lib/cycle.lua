@@ -7,11 +7,13 @@ local function cycle(q, caller)
   local mine = {}
   q.more, q.overdue_at = false, NEVER
   if q.paused then return mine end
-  local again
+  local patient, again, early, freed = true
   repeat
-    again = q.waiting > 0 and q.free > 0 and seat_all(q, caller, mine)
-    again = again or (not q.more and q.waiting > 0 and reclaim(q, caller))
-  until not again
+    again, early = false, false
+    if q.waiting > 0 and q.free > 0 then again, early = seat_all(q, caller, mine, patient) end
+    freed = not again and not q.more and q.waiting > 0 and reclaim(q, caller)
+    patient = again or freed
+  until not (again or freed or early)
   return mine
 end
 

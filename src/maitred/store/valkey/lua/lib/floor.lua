@@ -2,7 +2,7 @@
 -- slots and crew, `Free.<crew>` the free slots of workers that serve the same, `Leases.<worker>` what it holds.
 -- Runs that can be made to give way are in `Yielding.<crew>/<class>`, those that are being stopped in
 -- `Credit.<crew>`; neither has those of a draining worker.
--- gives: live_of, note_stop, stop_confirmed, worker_at, save_worker, settle, list_free, forget_worker, extend, yielding, listing, list_run, is_blocked, unhand, free_of, held, all_leases, set_draining, lease_of, say_stop, say_lower, stop_run, stop, lower_run
+-- gives: live_of, note_stop, stop_confirmed, worker_at, save_worker, settle, list_free, forget_worker, extend, yielding, reach_of, listing, list_run, is_blocked, unhand, free_of, held, all_leases, set_draining, lease_of, say_stop, say_lower, stop_run, stop, lower_run
 
 local INFO = '<HBc0'
 
@@ -94,6 +94,18 @@ local function unlist_run(q, w, lease)
   if w.draining then return end
   local key = listing(q, w.crew, lease, -1)
   if key then call('ZREM', key, lease.record .. w.name) end
+end
+
+-- The highest class in which an elastic run could give up units.
+local function reach_of(q)
+  if q.elastics > 0 and not q.settings.borrow then
+    for k = #q.settings.caps, 2, -1 do
+      for crew in pairs(q.crews.list) do
+        if call('EXISTS', yielding(q, crew, k)) == 1 then return k end
+      end
+    end
+  end
+  return 1
 end
 
 -- The newest version of a job waits for a stop, or does so no more; it has a place of its own from then on.

@@ -119,13 +119,8 @@ end
 
 -- The highest class in which an elastic run can give way, and those runs.
 local function highest(q, crews)
-  if q.elastics > 0 and not q.settings.borrow then
-    for k = #q.settings.caps, 2, -1 do
-      local runs = runs_in(q, crews, k)
-      if #runs > 0 then return k, runs end
-    end
-  end
-  return 1, {}
+  local class = reach_of(q)
+  return class, class > 1 and runs_in(q, crews, class) or {}
 end
 
 -- The n-th throw of the call's dice: one of the runs, counted from the oldest.
@@ -136,11 +131,11 @@ local function chosen(q, runs, number)
 end
 
 -- The lowest full level that a job of this class needs and no elastic run could give it.
-local function beyond_reach(q, to_be, level, crews)
+local function beyond_reach(q, to_be, level)
   local reach
   for k = 2, level do
     if to_be.units[k] <= 0 then
-      reach = reach or highest(q, crews)
+      reach = reach or reach_of(q)
       if k > reach then return k end
     end
   end
@@ -196,7 +191,7 @@ local function reclaim(q, caller)
         to_be = floor_to_be(q, caller)
         for crew in pairs(q.crews.list) do crews[#crews + 1] = crew end
       end
-      local beyond = beyond_reach(q, to_be, lane.level, crews)
+      local beyond = beyond_reach(q, to_be, lane.level)
       if beyond then
         to_be.units.aside = beyond
         set_aside(group, beyond)

@@ -54,7 +54,7 @@ end
 local function free_units(q)
   local units, limits = {}, limits_of(q)
   for k = 2, #limits do units[k] = limits[k] - q.used[k] end
-  units.aside = #limits + 1
+  units.aside, units.started = #limits + 1, 1
   return units
 end
 
@@ -101,7 +101,16 @@ local function peek(q, lane, member, taken)
   return record and job_at(q, record)
 end
 
--- Merges the heads of some lanes and decides the starts; answers how many more may start.
+-- Whether an elastic run could give up at once what a job of this class lacks, one that starts in this walk too.
+local function within_reach(q, units, level)
+  units.reach = units.reach or math.max(reach_of(q), units.started)
+  for k = level, 2, -1 do
+    if units[k] <= 0 then return k <= math.max(units.reach, units.started) end
+  end
+end
+
+-- Merges the heads of some lanes and decides the starts; answers how many more may start. A patient walk ends
+-- before a place for which an elastic run has to give up units first.
 local function walk(q, group, room, units, left, due_only, starts)
   for _, lane in ipairs(group) do
     lane.heads = call('ZRANGE', lane.key, lane.taken, lane.taken + left - 1)
@@ -114,7 +123,10 @@ local function walk(q, group, room, units, left, due_only, starts)
     if not best or (due_only and best.band >= SCHEDULED and first > q.now) then return left end
     local full = first_full(units, best.level)
     local worker = not full and pick(q, room, best.need)
-    if full then
+    if full and units.patient and within_reach(q, units, best.level) and pick(q, room, best.need) then
+      units.early = true
+      return 0
+    elseif full then
       units.aside = full
       set_aside(group, full)
     elseif worker then
@@ -122,6 +134,7 @@ local function walk(q, group, room, units, left, due_only, starts)
       if squeezed and level == 1 then
         local r = peek(q, best, member, room)
         level = r and start_class(q, units, r) or 1
+        units.started = math.max(units.started, level)
       end
       starts[#starts + 1] = { lane = best, member = member, worker = worker, level = level,
         release = first, arrival = second, record = false, pool = false }
@@ -257,19 +270,21 @@ local function start_all(q, starts, mine, touched)
   return again
 end
 
--- Seats whoever fits into what is free; answers whether some could not be seated after all.
-local function seat_all(q, caller, mine)
+-- Seats whoever fits into what is free. Answers whether some could not be seated after all, and whether it ended
+-- before a place for which somebody has to give way first.
+local function seat_all(q, caller, mine, patient)
   local all, room, units, starts = lanes(q), room_for(q, caller), free_units(q), {}
+  units.patient = patient and not q.settings.borrow
   local left = math.min(STARTS_PER_CYCLE, q.free)
   for _, group in ipairs(groups(all)) do
     if left > 0 then left = walk(q, group, room, units, left, true, starts) end
   end
   if q.settings.eager and left > 0 then walk(q, pooled_of(all), room, units, left, false, starts) end
-  if #starts == 0 then return false end
+  if #starts == 0 then return false, units.early end
   local again = start_all(q, starts, mine, all)
   for crew in pairs(q.crews.list) do
     for _, worker in ipairs(room[crew] or {}) do write_leases(q, worker) end
   end
   q.more = not again and #starts == STARTS_PER_CYCLE and q.free > 0
-  return again
+  return again, units.early
 end
