@@ -103,10 +103,11 @@ def differences(real: Any, wanted: Any) -> list[str]:
 
 
 def overtaken(state: Snapshot, rules: Settings, since: int) -> list[str]:
-    """Name who still waits though it would fit into what a later place was given since."""
+    """Name who still waits though it would fit into what a later place was given since, and what yields."""
     free = [
         limit - used for limit, used in zip(limits_of(rules.levels, state.slots), state.used, strict=True)
     ]
+    reach = max(state.giving_way, default=0) if rules.elastic == "squeeze" else 0
     found = []
     for worker in state.workers.values():
         for hold in worker.holds:
@@ -121,7 +122,9 @@ def overtaken(state: Snapshot, rules: Settings, since: int) -> list[str]:
                 if place.due(state.now)
                 and place.rank(state.now) < taken
                 and place.lane.need in worker.serves
-                and all(free[k - 1] + (k <= level) > 0 for k in range(2, place.lane.level + 1))
+                and all(
+                    free[k - 1] + (k <= level) > 0 or k <= reach for k in range(2, place.lane.level + 1)
+                )
             ]
     return found
 
