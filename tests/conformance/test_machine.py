@@ -20,11 +20,12 @@ from hypothesis.stateful import (
 )
 
 from maitred.core.classes import PERCENT, DurationClass, Limit
-from maitred.core.floor import Hold
+from maitred.core.classes import limits as limits_of
+from maitred.core.floor import Hold, Kind
 from maitred.core.invariants import violations
-from maitred.core.job import Band, Finish, Lease, Order, Submitter
+from maitred.core.job import Band, Finish, Lease, Order, Place, Submitter
 from maitred.core.settings import SECOND, Settings
-from maitred.core.snapshot import without_wakes
+from maitred.core.snapshot import Snapshot, without_wakes
 from maitred.errors import MaitredError
 from maitred.store.memory import MemoryStore
 from maitred.store.port import Store
@@ -101,6 +102,33 @@ def differences(real: Any, wanted: Any) -> list[str]:
     return found
 
 
+def overtaken(state: Snapshot, rules: Settings, since: int) -> list[str]:
+    """Name who still waits though it would fit into what a later place was given since, and what yields."""
+    free = [
+        limit - used for limit, used in zip(limits_of(rules.levels, state.slots), state.used, strict=True)
+    ]
+    reach = max(state.giving_way, default=0) if rules.elastic == "squeeze" else 0
+    found = []
+    for worker in state.workers.values():
+        for hold in worker.holds:
+            job = state.jobs.get(hold.record)
+            if hold.number <= since or not job or hold.kind is Kind.INTERACTIVE:
+                continue
+            level = job.level if hold.kind is Kind.ELASTIC else hold.level
+            taken = Place(job.lane, job.release, job.arrival, job.submitter, 0).rank(state.now)
+            found += [
+                f"{place} waits, {job.id!r} started"
+                for place in state.places
+                if place.due(state.now)
+                and place.rank(state.now) < taken
+                and place.lane.need in worker.serves
+                and all(
+                    free[k - 1] + (k <= level) > 0 or k <= reach for k in range(2, place.lane.level + 1)
+                )
+            ]
+    return found
+
+
 class Both(RuleBasedStateMachine):
     """Does each operation twice and compares."""
 
@@ -112,6 +140,7 @@ class Both(RuleBasedStateMachine):
         self.now = 1_000 * SECOND
         self.rolls = 0
         self.used: list[int] = []
+        self.seq = 0
         self.runner = asyncio.Runner()
         self.queue = f"m{uuid4().hex}"
 
@@ -142,6 +171,8 @@ class Both(RuleBasedStateMachine):
         grown = [k for k, (now, before) in enumerate(zip(used, self.used, strict=False)) if now > before]
         assert [k for k in grown if k and used[k] > limits[k]] == [], "a level grew over its limit"
         self.used = used
+        assert overtaken(state, house.settings, self.seq) == []
+        self.seq = state.seq
 
     def fitting(self, order: Order) -> Order:
         """Give the order a class and a duration that the queue has."""
