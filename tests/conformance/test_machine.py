@@ -122,9 +122,7 @@ def overtaken(state: Snapshot, rules: Settings, since: int) -> list[str]:
                 if place.due(state.now)
                 and place.rank(state.now) < taken
                 and place.lane.need in worker.serves
-                and all(
-                    free[k - 1] + (k <= level) > 0 or k <= reach for k in range(2, place.lane.level + 1)
-                )
+                and all(free[k - 1] + (k <= level) > 0 or k <= reach for k in range(2, place.lane.level + 1))
             ]
     return found
 
