@@ -18,7 +18,7 @@ from maitred.cli import options
 from maitred.cli.address import find_server
 from maitred.cli.exits import expected
 from maitred.cli.printing import print_check, print_job, print_line, print_queue, say
-from maitred.cli.waiting import INTERRUPTED, Wait, exit_status, left_alone
+from maitred.cli.waiting import INTERRUPTED, Wait, exit_status, left_alone, tell_lines, tell_nothing
 from maitred.client import Client
 from maitred.duration import parse as parse_duration
 from maitred.errors import ConfigError
@@ -107,13 +107,13 @@ def submit(
 def _submit_and_wait(
     server: str | None, data: Path, queue: str, body: dict[str, Any], *, as_json: bool
 ) -> NoReturn:
-    waited = Wait(queue, quiet=as_json)
+    waited = Wait(queue, tell_nothing if as_json else tell_lines)
     try:
         ended = _ask(server, data, lambda client: waited.put(client, body))
     except KeyboardInterrupt:
         if waited.job is None:
             raise
-        say(left_alone(waited.job), err=True)
+        say(left_alone(waited.job.id, waited.phase), err=True)
         raise typer.Exit(INTERRUPTED) from None
     print_job(ended, as_json=as_json)
     raise typer.Exit(exit_status(ended))

@@ -1,14 +1,18 @@
 """The client: one method a call of the HTTP API. It raises the errors of `maitred.errors`."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
 
+from maitred.client.events import is_last, read_events
 from maitred.client.problems import error_of
 from maitred.client.sending import json_of, path_of, query_of
-from maitred.errors import MaitredError, ServerUnreachable
+from maitred.errors import MaitredError, ServerUnreachable, StoreUnavailable
 from maitred.wire import (
     CheckDocument,
     JobBody,
@@ -17,10 +21,12 @@ from maitred.wire import (
     QueueDocument,
     RunningJob,
     SubmitterDocument,
+    WatchEvent,
     WorkerDocument,
 )
 
 PATIENCE = 30.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
 
 
 class Client:
@@ -56,6 +62,32 @@ class Client:
         """Show a job."""
         query = {} if version is None else {"version": str(version)}
         return JobDocument.model_validate(await self._call("GET", queue, "jobs", id, query=query))
+
+    async def events(
+        self, queue: str, id: str, version: int | None = None, *, last: str | None = None
+    ) -> AsyncGenerator[WatchEvent, None]:
+        """Watch a job's newest version, or the one asked for, until it has ended or was deleted.
+
+        A connection that is lost is made again, and goes on after the last event; `last` is the id of one
+        that was had before. Raises `UnknownJob`; `ServerUnreachable` if no server answers for half a minute.
+        """
+        pause, given_up = FIRST_PAUSE, monotonic() + PATIENCE
+        while True:
+            try:
+                async with self._stream(queue, id, version, last) as answer:
+                    if answer.status_code == httpx.codes.NO_CONTENT:
+                        return
+                    async for event in read_events(answer.aiter_lines()):
+                        last = event.id or last
+                        pause, given_up = FIRST_PAUSE, monotonic() + PATIENCE
+                        yield event
+                        if is_last(event):
+                            return
+            except (ServerUnreachable, StoreUnavailable):
+                if monotonic() > given_up:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
     async def jobs(self, queue: str, **query: str) -> Page[JobDocument]:
         """List jobs; the keywords are the query's parameters."""
@@ -137,6 +169,25 @@ class Client:
     async def _move(self, queue: str, id: str, verb: str, nonce: int | None) -> JobDocument:
         body = None if nonce is None else {"nonce": nonce}
         return JobDocument.model_validate(await self._call("POST", queue, "jobs", id, verb, body=body))
+
+    @asynccontextmanager
+    async def _stream(
+        self, queue: str, id: str, version: int | None, last: str | None
+    ) -> AsyncGenerator[httpx.Response, None]:
+        """Open the stream of a job's events."""
+        path = ("jobs", id, "events")
+        query = {} if version is None else {"version": str(version)}
+        headers = {} if last is None else {"last-event-id": last}
+        try:
+            async with self._http.stream(
+                "GET", path_of(queue, *path), params=query, headers=headers
+            ) as answer:
+                if not answer.is_success:
+                    await answer.aread()
+                    raise _refusal(answer, queue, *path)
+                yield answer
+        except (httpx.TransportError, httpx.InvalidURL) as error:
+            raise ServerUnreachable(f"No server answers at {self.address}.") from error
 
     async def _call(
         self,
