@@ -57,7 +57,7 @@ async def test_a_job_is_followed_from_its_place_in_line_to_its_result(house: Hou
         )
         assert said(waiting).startswith(f"{job.id} is number 2 in line")
         await client.resume("default")
-    while not (line := said(waiting)).startswith(f"{job.id} runs"):
+    while (line := said(waiting)) != f"{job.id} runs.\n":
         assert line.startswith(f"{job.id} is number 1 in line"), line
     (house.home / "told").touch()
     shown, _ = waiting.communicate(timeout=30)

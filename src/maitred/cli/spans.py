@@ -27,12 +27,15 @@ def starts(estimate: Estimate | None, passed: float = 0.0) -> str | None:
     if estimate is None or estimate.as_of is None or estimate.expected is None:
         return None
     since = estimate.as_of + timedelta(seconds=passed)
-    said = f"expected to start in {span(estimate.expected - since)}"
+    if estimate.expected <= since:
+        said = "expected to start any moment"
+    else:
+        said = f"expected to start in {span(estimate.expected - since)}"
     if estimate.low and estimate.high:
         low, high = span(estimate.low - since), span(estimate.high - since)
-        if low != high:
+        if low != high and estimate.high > since:
             said += f" ({low} to {high})"
-    if estimate.at_latest:
+    if estimate.at_latest and estimate.at_latest > since:
         said += f", at the latest in {span(estimate.at_latest - since)}"
     return said
 

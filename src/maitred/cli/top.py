@@ -1,15 +1,30 @@
-"""One frame of `maitred top`: a queue at a glance."""
+"""What `maitred top` shows: a queue at a glance, with its slots and classes, what runs, and who is next.
 
+It is drawn anew every second. A server that goes away meanwhile may come back: what was seen last stays, with
+a line that says so.
+"""
+
+import asyncio
 import json
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from maitred.cli.bars import Bar, dim, load_style
 from maitred.cli.printing import plain, queue_sentence
 from maitred.cli.spans import span, starts_briefly
+from maitred.client import Client
+from maitred.errors import MaitredError, ServerUnreachable, StoreUnavailable
 from maitred.wire import JobDocument, Page, QueueDocument, RunningJob
+from maitred.wire.document import Who
+
+EVERY = 1.0
+# The lines of a frame that are no rows of running or waiting jobs; each class takes one more.
+_AROUND = 12
 
 
 class Frame(NamedTuple):
@@ -22,70 +37,129 @@ class Frame(NamedTuple):
     def as_json(self) -> str:
         """Give the three documents in one, as the server wrote them."""
         parts = {name: part.model_dump(mode="json", by_alias=True) for name, part in self._asdict().items()}
+        for job in parts["line"]["items"]:
+            del job["outcome"]
         return json.dumps(parts, ensure_ascii=False)
 
 
-def show(frame: Frame, rows: int) -> RenderableType:
-    """Draw a frame with so many rows in each table."""
-    parts: list[RenderableType] = [plain(queue_sentence(frame.queue)), Text()]
-    if waits := frame.queue.waits:
-        said = f"Waits of the last {waits.count} starts: {span(waits.p50)} (half), {span(waits.p90)} (90 %)"
-        parts[1:1] = [plain(said)]
-    parts += [_classes(frame.queue), Text(), _running(frame, rows), Text(), _line(frame, rows)]
-    return Group(*parts)
-
-
-def _table(title: str, *columns: str, right: tuple[str, ...] = ()) -> Table:
-    table = Table(
-        box=None, pad_edge=False, header_style="bold", title=title, title_justify="left", title_style="bold"
+async def look(client: Client, queue: str, rows: int) -> Frame:
+    """See a queue as it is now, with so many of those who run and of those who wait."""
+    answers = await asyncio.gather(
+        client.queue(queue), client.running(queue, limit=rows), client.line(queue, limit=rows)
     )
-    for name in columns:
-        # An id is copied whole or not at all.
-        table.add_column(
-            name, justify="right" if name in right else "left", overflow="fold", no_wrap=name == "id"
+    return Frame(*answers)
+
+
+async def look_on(client: Client, queue: str, rows: int) -> None:
+    """Draw a queue again and again until cancelled; what can be told only of the first try is raised."""
+    console = Console(highlight=False)
+    frame = await look(client, queue, rows)
+    lost: MaitredError | None = None
+    with Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
+        while True:
+            fitting = max(2, console.height - _AROUND - len(frame.queue.classes))
+            live.update(show(frame, rows, fitting, lost), refresh=True)
+            await asyncio.sleep(EVERY)
+            try:
+                frame, lost = await look(client, queue, rows), None
+            except (ServerUnreachable, StoreUnavailable) as error:
+                lost = error
+
+
+def show(
+    frame: Frame, rows: int, fitting: int | None = None, lost: MaitredError | None = None
+) -> RenderableType:
+    """Draw a frame with so many rows in each table, and where only some fit, with those in both."""
+    running = waiting = rows
+    if fitting is not None:
+        running = min(rows, max(fitting // 2, fitting - len(frame.line.items)))
+        waiting = min(rows, fitting - min(running, len(frame.running.items)))
+    return Group(
+        *_head(frame.queue, lost),
+        Text(),
+        _levels(frame.queue),
+        Text(),
+        _running(frame.running, running),
+        *_more(frame.running, running),
+        Text(),
+        _line(frame.line, waiting),
+        *_more(frame.line, waiting),
+    )
+
+
+def _head(queue: QueueDocument, lost: MaitredError | None) -> Iterable[RenderableType]:
+    yield Text(plain(queue_sentence(queue)).plain, style="bold yellow" if queue.paused else "bold")
+    if waits := queue.waits:
+        lately = f"{waits.count} starts" if waits.count > 1 else "start"
+        yield dim(
+            f"Before the last {lately}, half waited at most {span(waits.p50)}, 9 of 10 {span(waits.p90)}."
         )
+    if lost:
+        yield Text(f"{plain(lost)} This was seen at {queue.now:%H:%M:%S} UTC.", style="bold red")
+
+
+def _levels(queue: QueueDocument) -> Table:
+    """Draw what is used of the slots, and of each class where there are several."""
+    table = _table("", "", "", "", right=(2,))
+    busy = queue.slots - queue.free
+    table.add_row("slots", "", f"{busy} of {queue.slots}", _load(busy, queue.slots))
+    for each in queue.classes if len(queue.classes) > 1 else ():
+        cap = dim(f"up to {span(each.cap)}")
+        table.add_row(plain(each.name), cap, f"{each.used} of {each.limit}", _load(each.used, each.limit))
     return table
 
 
-def _classes(queue: QueueDocument) -> Table:
-    table = _table("Classes", "class", "cap", "used", "", right=("cap", "used"))
-    for each in queue.classes:
-        width = min(each.limit, 40)
-        full = round(width * each.used / each.limit) if each.limit else 0
-        bar = "█" * min(width, full) + "·" * max(0, width - full)
-        table.add_row(*map(plain, (each.name, span(each.cap), f"{each.used}/{each.limit}", bar)))
+def _load(used: int, limit: int) -> Bar:
+    return Bar(used, limit, style=load_style(used, limit))
+
+
+def _running(page: Page[RunningJob], rows: int) -> Table:
+    table = _table("runs", "submitter", "class", "for", "", "worker", "id", right=(3,))
+    for job in page.items[:rows]:
+        time = f"{span(job.elapsed)} of {span(job.duration)}"
+        bar = Bar(job.elapsed, job.duration, widest=16)
+        its_class = f"{job.class_}{' (elastic)' if job.elastic else ''}"
+        table.add_row(*map(plain, (job.key, _who(job.submitter), its_class, time)), bar, *_end(job))
+    if not page.items:
+        table.add_row(dim("nothing"))
     return table
 
 
-def _running(frame: Frame, rows: int) -> Table:
-    right = ("elapsed", "granted")
-    table = _table(
-        f"Running: {frame.running.total or 0}",
-        *("key", "submitter", "class", "elapsed", "granted", "worker", "id"),
-        right=right,
-    )
-    for job in frame.running.items[:rows]:
-        its_class = f"{job.class_}{', elastic' if job.elastic else ''}"
-        who = f"{job.submitter.type}:{job.submitter.id}"
-        cells = (job.key, who, its_class, span(job.elapsed), span(job.duration), job.worker, job.id)
-        table.add_row(*map(plain, cells))
-    return table
+def _end(job: RunningJob) -> tuple[Text, Text]:
+    return plain(job.worker), dim(plain(job.id).plain)
 
 
-def _line(frame: Frame, rows: int) -> Table:
-    columns = ("#", "key", "submitter", "class", "starts", "waits for", "id")
-    table = _table(f"Waiting: {frame.line.total or 0}", *columns, right=("#",))
-    for job in frame.line.items[:rows]:
-        who = f"{job.submitter.type}:{job.submitter.id}"
+def _line(page: Page[JobDocument], rows: int) -> Table:
+    table = _table("#", "waits", "submitter", "class", "starts", "because", "id", right=(0,))
+    for job in page.items[:rows]:
         reason = job.waiting_for.text if job.waiting_for else ""
-        cells = (
-            job.position,
-            job.key,
-            who,
-            job.class_ or "elastic",
-            starts_briefly(job.estimate),
-            reason,
-            job.id,
-        )
-        table.add_row(*map(plain, cells))
+        its_class = job.class_ or "elastic"
+        cells = (job.position, job.key, _who(job.submitter), its_class, starts_briefly(job.estimate), reason)
+        table.add_row(*map(plain, cells), dim(plain(job.id).plain))
+    if not page.items:
+        table.add_row("", dim("nobody"))
     return table
+
+
+def _more(page: Page[RunningJob] | Page[JobDocument], rows: int) -> Iterable[RenderableType]:
+    hidden = (page.total or 0) - min(rows, len(page.items))
+    if hidden > 0:
+        yield dim(f"and {hidden} more")
+
+
+def _table(*columns: str, right: tuple[int, ...] = ()) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(columns))
+    for number, name in enumerate(columns):
+        table.add_column(
+            name,
+            justify="right" if number in right else "left",
+            # An id is copied whole or not at all, and a row is a line.
+            no_wrap=True,
+            overflow="ellipsis",
+            min_width=24 if name == "id" else None,
+        )
+    return table
+
+
+def _who(submitter: Who) -> str:
+    return f"{submitter.type}:{submitter.id}"
