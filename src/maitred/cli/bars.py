@@ -27,6 +27,7 @@ class Bar:
         filled = round(width * self.share)
         yield Segment(full * filled, console.get_style(self._style))
         yield Segment(empty * (width - filled), Style(dim=True))
+        yield Segment.line()
 
     def __rich_measure__(self, _console: Console, options: ConsoleOptions) -> Measurement:
         return Measurement(NARROWEST, self._widest).with_maximum(options.max_width)

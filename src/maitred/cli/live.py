@@ -78,4 +78,5 @@ def top(
     if as_json:
         typer.echo(frame.as_json())
     else:
-        Console(highlight=False).print(view.show(frame, limit))
+        console = Console(highlight=False)
+        console.print(view.show(frame, limit, width=console.width))

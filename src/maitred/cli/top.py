@@ -7,7 +7,7 @@ a line that says so.
 import asyncio
 import json
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -23,6 +23,9 @@ from maitred.wire import JobDocument, Page, QueueDocument, RunningJob
 from maitred.wire.document import Who
 
 EVERY = 1.0
+WIDE = 110
+LONGEST = 48
+LONGEST_NAME = 24
 # The lines of a frame that are no rows of running or waiting jobs; each class takes one more.
 _AROUND = 12
 
@@ -58,7 +61,7 @@ async def look_on(client: Client, queue: str, rows: int) -> None:
     with Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
         while True:
             fitting = max(2, console.height - _AROUND - len(frame.queue.classes))
-            live.update(show(frame, rows, fitting, lost), refresh=True)
+            live.update(show(frame, rows, width=console.width, fitting=fitting, lost=lost), refresh=True)
             await asyncio.sleep(EVERY)
             try:
                 frame, lost = await look(client, queue, rows), None
@@ -67,9 +70,13 @@ async def look_on(client: Client, queue: str, rows: int) -> None:
 
 
 def show(
-    frame: Frame, rows: int, fitting: int | None = None, lost: MaitredError | None = None
+    frame: Frame, rows: int, *, width: int, fitting: int | None = None, lost: MaitredError | None = None
 ) -> RenderableType:
-    """Draw a frame with so many rows in each table, and where only some fit, with those in both."""
+    """Draw a frame with so many rows in each table; where only some fit, they share them.
+
+    Ids and workers are shown where there is room for them, since half an id cannot be copied.
+    """
+    wide = width >= WIDE
     running = waiting = rows
     if fitting is not None:
         running = min(rows, max(fitting // 2, fitting - len(frame.line.items)))
@@ -79,10 +86,10 @@ def show(
         Text(),
         _levels(frame.queue),
         Text(),
-        _running(frame.running, running),
+        _running(frame.running, running, wide=wide),
         *_more(frame.running, running),
         Text(),
-        _line(frame.line, waiting),
+        _line(frame.line, waiting, wide=wide),
         *_more(frame.line, waiting),
     )
 
@@ -90,17 +97,15 @@ def show(
 def _head(queue: QueueDocument, lost: MaitredError | None) -> Iterable[RenderableType]:
     yield Text(plain(queue_sentence(queue)).plain, style="bold yellow" if queue.paused else "bold")
     if waits := queue.waits:
-        lately = f"{waits.count} starts" if waits.count > 1 else "start"
-        yield dim(
-            f"Before the last {lately}, half waited at most {span(waits.p50)}, 9 of 10 {span(waits.p90)}."
-        )
+        half, most = span(waits.p50), span(waits.p90)
+        yield dim(f"Waits of the last {waits.count} starts: half at most {half}, nine in ten at most {most}.")
     if lost:
         yield Text(f"{plain(lost)} This was seen at {queue.now:%H:%M:%S} UTC.", style="bold red")
 
 
 def _levels(queue: QueueDocument) -> Table:
     """Draw what is used of the slots, and of each class where there are several."""
-    table = _table("", "", "", "", right=(2,))
+    table = _table("", "", ">", "")
     busy = queue.slots - queue.free
     table.add_row("slots", "", f"{busy} of {queue.slots}", _load(busy, queue.slots))
     for each in queue.classes if len(queue.classes) > 1 else ():
@@ -113,29 +118,32 @@ def _load(used: int, limit: int) -> Bar:
     return Bar(used, limit, style=load_style(used, limit))
 
 
-def _running(page: Page[RunningJob], rows: int) -> Table:
-    table = _table("runs", "submitter", "class", "for", "", "worker", "id", right=(3,))
+def _running(page: Page[RunningJob], rows: int, *, wide: bool) -> Table:
+    table = _table("runs~", "submitter", "class", ">time", "", *(("worker", "id") if wide else ()))
     for job in page.items[:rows]:
         time = f"{span(job.elapsed)} of {span(job.duration)}"
-        bar = Bar(job.elapsed, job.duration, widest=16)
         its_class = f"{job.class_}{' (elastic)' if job.elastic else ''}"
-        table.add_row(*map(plain, (job.key, _who(job.submitter), its_class, time)), bar, *_end(job))
+        ends = [plain(job.worker), dim(plain(job.id).plain)] if wide else []
+        table.add_row(_short(job.key), _who(job.submitter), plain(its_class), time, _passed(job), *ends)
     if not page.items:
         table.add_row(dim("nothing"))
     return table
 
 
-def _end(job: RunningJob) -> tuple[Text, Text]:
-    return plain(job.worker), dim(plain(job.id).plain)
+def _passed(job: RunningJob) -> Bar:
+    return Bar(job.elapsed, job.duration, widest=16)
 
 
-def _line(page: Page[JobDocument], rows: int) -> Table:
-    table = _table("#", "waits", "submitter", "class", "starts", "because", "id", right=(0,))
+def _line(page: Page[JobDocument], rows: int, *, wide: bool) -> Table:
+    table = _table(">#", "waits~", "submitter", "class", "starts", "because~", *(("id",) if wide else ()))
     for job in page.items[:rows]:
-        reason = job.waiting_for.text if job.waiting_for else ""
-        its_class = job.class_ or "elastic"
-        cells = (job.position, job.key, _who(job.submitter), its_class, starts_briefly(job.estimate), reason)
-        table.add_row(*map(plain, cells), dim(plain(job.id).plain))
+        reason = _short(job.waiting_for.text if job.waiting_for else "")
+        its_class = plain(job.class_ or "elastic")
+        starts = plain(starts_briefly(job.estimate))
+        ends = [dim(plain(job.id).plain)] if wide else []
+        table.add_row(
+            plain(job.position), _short(job.key), _who(job.submitter), its_class, starts, reason, *ends
+        )
     if not page.items:
         table.add_row("", dim("nobody"))
     return table
@@ -147,19 +155,28 @@ def _more(page: Page[RunningJob] | Page[JobDocument], rows: int) -> Iterable[Ren
         yield dim(f"and {hidden} more")
 
 
-def _table(*columns: str, right: tuple[int, ...] = ()) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(columns))
-    for number, name in enumerate(columns):
+def _table(*columns: str) -> Table:
+    """Make a table; `>` before a name puts it to the right, `~` after it lets it shrink."""
+    table = Table(
+        box=None, pad_edge=False, header_style="bold", show_header=any(map(str.isalpha, "".join(columns)))
+    )
+    for name in columns:
+        justify: Literal["left", "right"] = "right" if name.startswith(">") else "left"
         table.add_column(
-            name,
-            justify="right" if number in right else "left",
-            # An id is copied whole or not at all, and a row is a line.
-            no_wrap=True,
-            overflow="ellipsis",
-            min_width=24 if name == "id" else None,
+            name.strip(">~"), justify=justify, no_wrap=not name.endswith("~"), overflow="ellipsis"
         )
     return table
 
 
-def _who(submitter: Who) -> str:
-    return f"{submitter.type}:{submitter.id}"
+def _short(text: str) -> Text:
+    """Give text that takes one line, however little room there is."""
+    short = plain(text)
+    short.truncate(LONGEST, overflow="ellipsis")
+    short.no_wrap = True
+    return short
+
+
+def _who(submitter: Who) -> Text:
+    who = plain(f"{submitter.type}:{submitter.id}")
+    who.truncate(LONGEST_NAME, overflow="ellipsis")
+    return who

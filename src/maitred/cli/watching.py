@@ -69,7 +69,8 @@ class Sight:
         return f"{said}; {expected}." if said and expected else said and f"{said}."
 
     def __rich__(self) -> RenderableType:
-        return Group(self._headline(), *(self._running() if self.job.phase == "running" else self._waiting()))
+        below = {"waiting": self._waiting, "running": self._running}.get(self.job.phase or "")
+        return Group(self._headline(), *(below() if below else ()))
 
     def _headline(self) -> Text:
         job = self.job

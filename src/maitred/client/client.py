@@ -83,7 +83,7 @@ class Client:
         @contextlib.asynccontextmanager
         async def connect(had: str | None) -> AsyncIterator[httpx.Response]:
             headers = {"accept": EVENT_STREAM} | ({} if had is None else {"last-event-id": had})
-            # The stream is read as it comes, so it must not be compressed.
+            # What is compressed on the way comes late.
             headers["accept-encoding"] = "identity"
             patience = httpx.Timeout(PATIENCE, read=SILENCE)
             request = self._http.build_request("GET", path, params=query, headers=headers, timeout=patience)

@@ -65,6 +65,6 @@ def is_last(event: WatchEvent) -> bool:
 
 
 async def _events(answer: httpx.Response) -> AsyncGenerator[WatchEvent, None]:
-    async for message in messages(answer.aiter_raw()):
+    async for message in messages(answer.aiter_bytes()):
         if event := typed(message):
             yield event
