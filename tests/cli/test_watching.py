@@ -99,6 +99,22 @@ async def test_ctrl_c_ends_the_watch_quietly_and_leaves_the_job(house: House) ->
     house.stops(up)
 
 
+async def test_a_server_that_is_started_again_is_found_again(house: House) -> None:
+    up, address = house.comes_up("up", "--port", "0", "--slots", "0")
+    submitted = house.starts("submit", "--json", "--", "true")
+    id = json.loads(submitted.communicate(timeout=30)[0])["id"]
+    watching = house.starts("watch", id)
+    said(watching)
+    house.stops(up)
+    up, _ = house.comes_up("up", "--port", address.rpartition(":")[2], "--slots", "0")
+    async with Client(address) as client:
+        await client.cancel("default", id, "enough")
+    shown, told = watching.communicate(timeout=50)
+    assert (watching.returncode, shown) == (1, "")
+    assert told.endswith(f"maitred: {id} failed (cancelled): cancelled by admin: enough\n")
+    house.stops(up)
+
+
 async def test_a_watched_job_that_is_deleted_is_not_found(house: House) -> None:
     up, address = house.comes_up("up", "--port", "0", "--slots", "0")
     for words in ((), ("--json",)):

@@ -16,7 +16,7 @@ from maitred.errors import MaitredError, ServerUnreachable, StoreUnavailable
 from maitred.wire import ResultEvent, StateEvent, WatchEvent
 
 # How long to wait before each new try, in seconds; there is one for each.
-PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0)
+PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 # A connection that held for so many seconds was a good one.
 HELD = 5.0
 # The server says something every 15 seconds.
