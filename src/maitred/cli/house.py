@@ -39,7 +39,8 @@ NEXT = """\
 Try, in another terminal:
   {maitred} submit -- echo hello    a place in line for a program
   {maitred} line                    who waits, and why
-  {maitred} show ID                 what became of it
+  {maitred} watch ID                its place, its run, and what it printed
+  {maitred} top                     the whole queue at a glance
 API: {address}/docs   Stop: Ctrl-C"""
 
 
