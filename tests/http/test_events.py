@@ -43,7 +43,6 @@ async def test_a_job_that_has_ended_is_told_whole_and_the_stream_ends(
     assert (again.status_code, again.content) == (204, b"")
 
 
-@pytest.mark.xfail(strict=False, reason="Watchers.open tells nothing after the state of an ended job")
 async def test_whoever_was_cut_off_before_the_result_still_hears_it(
     ended: tuple[httpx.AsyncClient, str],
 ) -> None:

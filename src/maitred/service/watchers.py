@@ -16,7 +16,7 @@ from functools import partial
 import structlog
 
 from maitred.core.events import Added, Entry
-from maitred.core.job import View
+from maitred.core.job import Phase, View
 from maitred.core.reason import waiting_for
 from maitred.core.settings import Settings
 from maitred.errors import MaitredError, StoreUnavailable, UnknownJob
@@ -82,6 +82,9 @@ class Watchers:
             watch.heard = [Heard(*each) for each in missing]
             watch.at = max(mark.entry, at)
             watch.tell_heard(view, picture.survey.settings)
+            if view.job.phase is Phase.ENDED and not watch.closed:
+                # Its end was told, and the connection broke before the result, which is of the same entry.
+                watch.tell_state(view, picture.survey.settings, watch.at)
         else:
             if last:
                 watch.tell_reset()
