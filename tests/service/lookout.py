@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from maitred.core.job import Finish, Start, Stop
+from maitred.core.job import Finish, Lower, Start, Stop
 from maitred.core.settings import SECOND
 from maitred.service.desk import Desk
 from maitred.service.foresight import Foresight
@@ -109,6 +109,10 @@ class Lookout:
         await self.store.tick()
         while messages := await self.store.park("w", 0.001):
             self._note([message for message in messages if isinstance(message, Start)])
+            for lower in [message for message in messages if isinstance(message, Lower)]:
+                for id, start in self.held.items():
+                    if start.lease == lower.lease:
+                        self.held[id] = start._replace(duration=lower.duration)
             stops = {message.lease for message in messages if isinstance(message, Stop)}
             stopped = [id for id, start in self.held.items() if start.lease in stops]
             if stopped:
@@ -129,9 +133,9 @@ def _seconds(time: str | None) -> float | None:
 
 
 @contextlib.asynccontextmanager
-async def looking_out(stores: Stores, store: Store, clock: Clock) -> AsyncIterator[Lookout]:
+async def looking_out(stores: Stores, queue: str, clock: Clock) -> AsyncIterator[Lookout]:
     """Foresee the starts of a queue as long as the block lasts."""
-    one = OneQueue(stores, store.queue)
+    one, store = OneQueue(stores, queue), stores.queue(queue)
     foresights = Foresights(one, clock=lambda: clock.now / SECOND)
     task = asyncio.create_task(foresights.run())
     await asyncio.sleep(0)

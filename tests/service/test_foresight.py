@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 
 from maitred.core.classes import DurationClass, Limit
-from maitred.core.job import Finish
+from maitred.core.occupancy import Running
 from maitred.core.settings import SECOND, Settings
 from maitred.errors import NotMovable
 from maitred.service.lanes import standing
 from maitred.service.picture import STOP_MARGIN, TIMER_SLACK
-from maitred.store.port import Store, Stores
+from maitred.store.port import Stores
 from tests.conftest import Clock
 from tests.http.floor import THREE
-from tests.service.lookout import NEED, Lookout, Quote, looking_out
+from tests.service.lookout import Lookout, Quote, looking_out, quote_of
 
 CLASSES = ("fast", "medium", "slow", None)
 ONE_SLOT = replace(
@@ -62,7 +62,7 @@ async def test_f15_whoever_joins_behind_changes_no_earlier_estimate(lookout: Loo
 
 
 async def test_f15_holds_for_a_server_that_looks_only_afterwards(
-    lookout: Lookout, stores: Stores, clock: Clock
+    lookout: Lookout, elsewhere: Stores, clock: Clock
 ) -> None:
     await full_floor(lookout)
     ids = [await lookout.submit(f"a{n}", **asked(CLASSES[n % 4])) for n in range(8)]
@@ -70,36 +70,35 @@ async def test_f15_holds_for_a_server_that_looks_only_afterwards(
     before = await lookout.quotes(ids)
     for number in range(8):
         await lookout.submit(f"b{number}", **asked(CLASSES[number % 4]))
-    async with looking_out(stores, lookout.store, clock) as other:
+    async with looking_out(elsewhere, lookout.queue, clock) as other:
         assert await other.quotes(ids) == before
 
 
 @pytest.mark.parametrize("policy", ["borrow", "squeeze"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 async def test_f16_a_promise_never_moves_later_and_is_never_broken(
     lookout: Lookout, clock: Clock, policy: str, seed: int
 ) -> None:
     dice = random.Random(seed)
     await full_floor(lookout, replace(THREE, elastic=policy))  # type: ignore[arg-type]
-    ids: list[str] = []
     promised: dict[str, float] = {}
     lengths: dict[str, float] = {}
     started = 0
-    for step in range(120):
-        if step < 40:
-            ids.append(await lookout.submit(f"j{step}", **asked(dice.choice(CLASSES))))
-        clock.now += dice.choice([0, SECOND // 2, SECOND])
+    for step in range(100):
+        if step < 25:
+            await lookout.submit(f"j{step}", **asked(dice.choice(CLASSES)))
+        clock.now += dice.choice([0, SECOND // 10, SECOND // 4])
         await lookout.starts()
         await _end_those_who_took_enough(lookout, lengths, dice)
         await lookout.heard()
         now = (clock.now - 1_000 * SECOND) / SECOND
-        for id in ids:
-            quote = await lookout.quote(id)
-            if quote is None:
-                if id in promised:
-                    assert now <= promised.pop(id), "it started after what was promised"
-                    started += 1
-                continue
+        line = await lookout.desk.line(lookout.queue, limit=100)
+        quotes = {document["id"]: quote_of(document) for document in line["items"]}
+        for id in promised.keys() - quotes.keys():
+            assert now <= promised.pop(id), "it started after what was promised"
+            started += 1
+        for id, quote in quotes.items():
+            assert quote
             assert quote.at_latest is not None
             assert quote.at_latest <= promised.get(id, quote.at_latest), "a promise moved later"
             assert quote.low is not None
@@ -107,7 +106,7 @@ async def test_f16_a_promise_never_moves_later_and_is_never_broken(
             assert quote.high is not None
             assert quote.low <= quote.expected <= quote.high <= quote.at_latest
             promised[id] = quote.at_latest
-    assert started > 20
+    assert started > 8
 
 
 async def _end_those_who_took_enough(
@@ -115,9 +114,8 @@ async def _end_those_who_took_enough(
 ) -> None:
     """End each run at a length of its own, at most at its time limit."""
     for id, start in list(lookout.held.items()):
-        longest = 30.0 if start.duration > 30 * SECOND else start.duration / SECOND
-        length = lengths.setdefault(id, dice.uniform(0, longest))
-        if lookout.clock.now - start.start >= min(length, longest) * SECOND:
+        length = lengths.setdefault(id, dice.uniform(0, 1.2 * start.duration))
+        if lookout.clock.now - start.start >= min(length, start.duration):
             await lookout.ends(id)
     await lookout.starts()
 
@@ -232,12 +230,12 @@ async def test_what_is_expected_follows_the_runs_that_were_seen(lookout: Lookout
 
 
 async def test_a_server_that_starts_later_learns_from_what_has_ended(
-    lookout: Lookout, stores: Stores, clock: Clock
+    lookout: Lookout, elsewhere: Stores, clock: Clock
 ) -> None:
     await _some_runs_of_a_second(lookout, clock)
     ids = [await lookout.submit(f"waits{n}", **asked("slow")) for n in range(3)]
     now = (clock.now - 1_000 * SECOND) / SECOND
-    async with looking_out(stores, lookout.store, clock) as other:
+    async with looking_out(elsewhere, lookout.queue, clock) as other:
         for number, quote in enumerate(await other.quotes(ids), 1):
             assert quote.expected is not None
             assert quote.expected - now == pytest.approx(number, rel=0.3)
@@ -286,21 +284,50 @@ async def test_the_answer_to_a_put_has_an_estimate_already(lookout: Lookout) -> 
         assert document["estimate"]["at_latest"], number
 
 
-async def fresh_quotes(stores: Stores, lookout: Lookout, ids: list[str]) -> list[Quote]:
-    """Ask a server that looks only now."""
-    async with looking_out(stores, lookout.store, lookout.clock) as other:
-        return await other.quotes(ids)
+async def test_a_newcomer_is_not_promised_the_slot_that_somebody_took_just_before(
+    lookout: Lookout, clock: Clock
+) -> None:
+    await lookout.store.configure(ONE_SLOT)
+    await lookout.works(1)
+    for number in range(10):
+        await lookout.heard()
+        clock.now += SECOND
+        await lookout.submit(f"runs{number}", **asked("fast"))
+        document = await lookout.put(f"waits{number}", **asked("fast"))
+        quote = quote_of(document)
+        assert quote
+        assert quote.at_latest == pytest.approx((clock.now - 1_000 * SECOND) / SECOND + 3 + SLACK + STOP)
+        await lookout.starts()
+        await lookout.ends(*lookout.held)
+        await lookout.ends(*lookout.held)
 
 
-async def same_as_a_fresh_look(stores: Stores, lookout: Lookout) -> None:
+async def test_a_look_at_the_house_puts_off_no_stop_that_was_asked_for(
+    lookout: Lookout, clock: Clock
+) -> None:
+    await full_floor(lookout, ONE_SLOT, 1)
+    [runs] = lookout.held
+    id = await lookout.submit("waits", **asked("fast"))
+    await lookout.desk.cancel(lookout.queue, runs, by="u")
+    await lookout.heard()
+    [before] = await lookout.quotes([id])
+    clock.now += SECOND // 2
+    await lookout.desk.pause(lookout.queue, by="u")
+    await lookout.desk.resume(lookout.queue)
+    await lookout.heard()
+    [after] = await lookout.quotes([id])
+    assert after.at_latest == before.at_latest
+
+
+async def same_as_a_fresh_look(elsewhere: Stores, lookout: Lookout) -> None:
     """Compare lanes, runs and positions with those of a server that looks only now."""
     await lookout.heard()
-    async with looking_out(stores, lookout.store, lookout.clock) as other:
+    async with looking_out(elsewhere, lookout.queue, lookout.clock) as other:
         mine, theirs = lookout.foresight.picture, other.foresight.picture
         assert mine
         assert theirs
         assert mine.lanes.names() == theirs.lanes.names()
-        assert mine.runs == theirs.runs
+        assert _known(mine.runs) == _known(theirs.runs)
         assert mine.used() == theirs.used() == theirs.survey.used
     line = (await lookout.store.line(None, 500)).views
     for view in line:
@@ -308,10 +335,15 @@ async def same_as_a_fresh_look(stores: Stores, lookout: Lookout) -> None:
         assert lookout.foresight.position(lane, order) == view.position
 
 
+def _known(runs: dict[int, Running]) -> dict[int, Running]:
+    """Give the runs without the moment of a stop, which only those know who heard of it."""
+    return {record: run._replace(stopping=run.stopping and 1) for record, run in runs.items()}
+
+
 @pytest.mark.parametrize("policy", ["borrow", "squeeze"])
 @pytest.mark.parametrize("seed", range(3))
 async def test_the_picture_that_is_followed_is_the_one_that_is_looked_at(
-    lookout: Lookout, stores: Stores, clock: Clock, policy: str, seed: int
+    lookout: Lookout, elsewhere: Stores, clock: Clock, policy: str, seed: int
 ) -> None:
     dice = random.Random(seed)
     await lookout.store.configure(replace(THREE, elastic=policy))  # type: ignore[arg-type]
@@ -320,10 +352,14 @@ async def test_the_picture_that_is_followed_is_the_one_that_is_looked_at(
         waiting = [view.job.id for view in (await lookout.store.line(None, 500)).views]
         match dice.randrange(9):
             case 0 | 1 | 2 | 3:
-                more = asked(dice.choice(CLASSES)) | dice.choice([{}, {}, {"bulk": True}, {"immediate": True}])
-                delay = dice.choice([0, 0, 5])
+                band = dice.choice([{}, {}, {"bulk": True}, {"immediate": True}])
                 await lookout.submit(
-                    f"j{number}", who=f"user:{dice.randrange(3)}", priority=dice.choice([5, 5, 2]), delay=delay, **more
+                    f"j{number}",
+                    who=f"user:{dice.randrange(3)}",
+                    priority=dice.choice([5, 5, 2]),
+                    delay=dice.choice([0, 0, 5]),
+                    **asked(dice.choice(CLASSES)),
+                    **band,
                 )
             case 4:
                 await lookout.works(dice.randrange(1, 5))
@@ -337,5 +373,5 @@ async def test_the_picture_that_is_followed_is_the_one_that_is_looked_at(
             case _:
                 await lookout.starts()
         if number % 6 == 0:
-            await same_as_a_fresh_look(stores, lookout)
-    await same_as_a_fresh_look(stores, lookout)
+            await same_as_a_fresh_look(elsewhere, lookout)
+    await same_as_a_fresh_look(elsewhere, lookout)
