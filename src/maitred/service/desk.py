@@ -75,7 +75,8 @@ class Desk:
         """
         settings = await self.settings(queue)
         accepted, view = await accept_shown(self._store(queue), settings, body)
-        answer = self._answer(queue, accepted, self._document(queue, view, settings) if view else None)
+        [document] = await self._shown(queue, [view], settings)
+        answer = self._answer(queue, accepted, document)
         if isinstance(answer, MaitredError):
             raise answer
         return answer
@@ -141,7 +142,7 @@ class Desk:
         last = page.views[-1].position if page.views else None
         more = page.next is not None and last is not None and last < page.total
         return {
-            "items": [self._document(queue, view, settings) for view in page.views],
+            "items": await self._shown(queue, page.views, settings),
             "next": write_cursor(Spot(WAITING, page=page.next or b"")) if more else None,
             "total": page.total,
         }
@@ -182,7 +183,7 @@ class Desk:
         listing = Listing(store, status, wanted)
         found = await listing.page(read_cursor(cursor) if cursor else None, limit)
         return {
-            "items": [self._document(queue, view, status.settings) for view in found.views],
+            "items": await self._shown(queue, found.views, status.settings),
             "next": write_cursor(found.following) if found.following else None,
             "total": found.total,
         }
@@ -229,9 +230,18 @@ class Desk:
 
     # ---------------------------------------------------------------- parts of the above
 
-    def _document(self, queue: str, view: View, settings: Settings) -> Document:
-        foresight = self._foresight(queue) if view.job.phase is Phase.WAITING else None
-        return job_document(queue, view, settings, foresight.estimate(view) if foresight else None)
+    async def _shown(
+        self, queue: str, views: Sequence[View | None], settings: Settings
+    ) -> list[Document | None]:
+        """Give the documents of jobs, with what is foreseen of those that wait."""
+        waiting = [view for view in views if view and view.job.phase is Phase.WAITING]
+        foresight = self._foresight(queue) if waiting else None
+        if foresight is None:
+            return [job_document(queue, view, settings) if view else None for view in views]
+        await foresight.hear_of(waiting)
+        return [
+            job_document(queue, view, settings, foresight.estimate(view)) if view else None for view in views
+        ]
 
     def _foresight(self, queue: str) -> Foresight | None:
         return None if self.foresights is None else self.foresights.of(queue)
@@ -248,7 +258,7 @@ class Desk:
         views: list[View | None] = []
         for first in range(0, len(ids), READ_AT_ONCE):
             views += await self._store(queue).read(ids[first : first + READ_AT_ONCE], version)
-        return [self._document(queue, view, settings) if view else None for view in views]
+        return await self._shown(queue, views, settings)
 
     @staticmethod
     def _answer(queue: str, accepted: Accepted, document: Document | None) -> Document | MaitredError:

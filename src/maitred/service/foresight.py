@@ -12,7 +12,7 @@ is foreseen.
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import structlog
@@ -37,6 +37,8 @@ PAGE = 2_000
 # Changes within this time are read together, so that a draining queue does not keep the server busy.
 PAUSE = 0.05
 PATIENCE = 5.0
+# How long a newcomer waits at most until its place is told, so that it can be promised something.
+SOON = 0.1
 # How far behind it may be before it is better to look again.
 LAG = 5 * SECOND
 FULL_PAGE = 256
@@ -85,6 +87,8 @@ class Foresight:
         self._deep: Outlook | None = None
         self._coming: Outlook | None = None
         self._changed = asyncio.Event()
+        self._wanted = asyncio.Event()
+        self._told = asyncio.Event()
         self._known_history = False
 
     # ---------------------------------------------------------------- asking
@@ -95,30 +99,43 @@ class Foresight:
         told, at = self._heard
         return told + max(0, round((self._clock() - at) * SECOND))
 
+    async def hear_of(self, views: Iterable[View]) -> None:
+        """Wait, but not for long, until the places of these jobs were told, with all that came before them.
+
+        What happened just before a newcomer may have taken the slot that it would be promised.
+        """
+        missing = [view for view in views if self._untold(view)]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SOON):
+                while missing:
+                    self._wanted.set()
+                    await self._told.wait()
+                    missing = [view for view in missing if self._untold(view)]
+
     def estimate(self, view: View) -> Estimate | None:
         """Tell when a waiting job will start; None if it does not wait, or nothing is foreseen yet."""
         picture = self.picture
         if picture is None or view.job.phase is not Phase.WAITING:
             return None
-        lane, order = standing(view)
-        now = max(picture.now, view.now)
-        if view.now >= picture.now and not picture.lanes.has(lane, order):
-            # It is newer than what was told last, and will be told again.
-            picture.lanes[lane].add(order)
-            self._added(lane, order, view.now)
-        return self.foresee(lane, order, now)
+        estimate = self.foresee(*standing(view), max(picture.now, view.now))
+        return estimate._replace(at_latest=None) if estimate and self._untold(view) else estimate
 
     def foresee(self, lane: str, order: bytes, now: int) -> Estimate | None:
         """Tell when a place will be taken; None if nothing is foreseen for it yet."""
         picture = self.picture
         if picture is None:
             return None
-        estimate = self._fresh(picture, now).estimate(lane, order, now)
+        estimate = self._fresh(picture, lane, order, now).estimate(lane, order, now)
         if estimate is None and self._deep is not None:
             estimate = self._deep.estimate(lane, order, now)
         if estimate is not None:
             self.experience.quoted((lane, order), estimate)
         return estimate
+
+    @property
+    def current(self) -> bool:
+        """Tell whether estimates of the head hold all that was heard, as they do soon after a change."""
+        return self.picture is not None and (self._near is None or not self._near.stale or self._may_refresh())
 
     def position(self, lane: str, order: bytes) -> int | None:
         """Tell the position of a place; None if it is not in line, as far as is known."""
@@ -130,16 +147,29 @@ class Foresight:
         """Give the statistics of recent waits."""
         return self.experience.waits()
 
-    def _fresh(self, picture: Picture, now: int) -> Outlook:
-        """Give the outlook of the head, made anew if it is no longer right."""
-        near, age = self._near, time.monotonic() - self._near_made
+    def _untold(self, view: View) -> bool:
+        """Tell whether the place of a job is newer than all that was heard."""
+        picture = self.picture
+        if picture is None or view.job.phase is not Phase.WAITING or view.now < picture.now:
+            return False
+        return not picture.lanes.has(*standing(view))
+
+    def _fresh(self, picture: Picture, lane: str, order: bytes, now: int) -> Outlook:
+        """Give the outlook of the head, made anew if it is no longer right.
+
+        To those who stood in line when it was made it may be a little old; its promises hold.
+        """
+        near = self._near
         if near is not None and picture.settled:
-            old = now - near.as_of > NEAR_UNCHANGED * SECOND or (near.stale and age > NEAR_CHANGED)
-            near = None if old else near
+            outdated = near.stale and (self._may_refresh() or not near.has(lane, order))
+            near = None if outdated or now - near.as_of > NEAR_UNCHANGED * SECOND else near
         if near is None:
             near = self._near = self._outlook(picture, now, NEAR)
             self._near_made = time.monotonic()
         return near
+
+    def _may_refresh(self) -> bool:
+        return time.monotonic() - self._near_made > NEAR_CHANGED
 
     def _outlook(self, picture: Picture, now: int, most: int | None) -> Outlook:
         experience = self.experience
@@ -220,12 +250,19 @@ class Foresight:
                 picture.changed_house = False
                 survey = await self._store.survey(LISTEN)
                 self._renewed = time.monotonic()
+                self._heard = (survey.now, self._clock())
                 picture.look(survey)
                 self._stale()
             full = len(entries) >= FULL_PAGE
             if full and self.now - entries[-1].now > LAG:
                 return
-            await asyncio.sleep(0 if full or not picture.settled else PAUSE)
+            await self._rest(0 if full or not picture.settled else PAUSE)
+
+    async def _rest(self, longest: float) -> None:
+        """Let changes gather, unless somebody wants to hear at once."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._wanted.wait(), longest)
+        self._wanted.clear()
 
     def _apply(self, picture: Picture, entries: Sequence[Entry]) -> bool:
         """Apply entries; tell whether none is missing."""
@@ -242,6 +279,8 @@ class Foresight:
             if entries[-1].now >= self.now:
                 self._heard = (entries[-1].now, self._clock())
             self._changed.set()
+            self._told.set()
+            self._told = asyncio.Event()
             for listener in self.listeners:
                 listener.hear(entries)
         return True

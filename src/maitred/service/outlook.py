@@ -39,6 +39,10 @@ class Outlook:
         """Tell how many places it foresees."""
         return self._length
 
+    def has(self, name: str, order: bytes) -> bool:
+        """Tell whether this place stood in line when it was made, or joined at the end since then."""
+        return self._lanes.has(name, order)
+
     @property
     def done(self) -> bool:
         """Tell whether all of it is planned."""
@@ -78,7 +82,9 @@ class Outlook:
         self._merge(place + 1)
         if known:
             return self._forecast.estimate(place)
-        return self._forecast.imagine(place, self._seen(name, order))
+        estimate = self._forecast.imagine(place, self._seen(name, order))
+        # Whoever came in before a newcomer may not be in here.
+        return estimate._replace(at_latest=None) if self.stale else estimate
 
     def _catch_up(self, now: int) -> bool:
         """Let time pass for newcomers, who are released after the outlook was made.

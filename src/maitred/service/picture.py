@@ -46,6 +46,7 @@ class Picture:
         self._experience = experience
         self._pending: Survey | None = None
         self._codes: dict[int, str] = {}
+        self.runs: dict[int, Running] = {}
         self._look(survey)
 
     @property
@@ -115,8 +116,9 @@ class Picture:
         return any(need in crew for crew in self.survey.crews)
 
     def _look(self, survey: Survey) -> None:
+        known = self.runs
         self.survey = survey
-        self.runs = dict(survey.runs)
+        self.runs = {record: _stopping_since(run, known.get(record)) for record, run in survey.runs.items()}
         self.now = max(self.now, survey.now)
 
     def _settle(self, at: EntryId, *, before: bool = False) -> None:
@@ -167,6 +169,13 @@ class Picture:
 
     def _house(self, _event: HouseChanged, _now: int) -> None:
         self.changed_house = True
+
+
+def _stopping_since(run: Running, known: Running | None) -> Running:
+    """Keep when a stop was asked for: a store that is looked at tells only that it was."""
+    if run.stopping is None or known is None or known.stopping is None or known.start != run.start:
+        return run
+    return run._replace(stopping=known.stopping)
 
 
 _APPLY: dict[type, Callable[[Picture, Any, int], None]] = {
