@@ -1,6 +1,7 @@
 """Commands as real processes in one directory."""
 
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -32,19 +33,30 @@ class House:
         self.home = home
         self.running: list[subprocess.Popen[str]] = []
 
-    def starts(self, *words: str, **environment: str) -> subprocess.Popen[str]:
+    def starts(
+        self, *words: str, screen: int | None = None, only_errors: bool = False, **environment: str
+    ) -> subprocess.Popen[str]:
+        """Start a command; what it prints goes to a screen, or only its errors, or to us."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("MAITRED_")}
         env |= {"PYTHONPATH": str(Path(maitred.__file__).parents[1]), **environment}
         process = subprocess.Popen(
             [sys.executable, "-m", "maitred", *words],
             cwd=self.home,
             env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE if screen is None or only_errors else screen,
+            stderr=subprocess.PIPE if screen is None else screen,
             text=True,
         )
         self.running.append(process)
         return process
+
+    def shows(self, *words: str, only_errors: bool = False) -> "tuple[subprocess.Popen[str], Screen]":
+        """Start a command on a terminal of 120 by 30."""
+        ours, theirs = pty.openpty()
+        size = {"COLUMNS": "120", "LINES": "30", "TERM": "xterm"}
+        process = self.starts(*words, screen=theirs, only_errors=only_errors, **size)
+        os.close(theirs)
+        return process, Screen(ours)
 
     def comes_up(self, *words: str) -> tuple[subprocess.Popen[str], str]:
         """Start a server; give it and the address on its line with `ready`."""
@@ -61,3 +73,21 @@ class House:
         _, said = process.communicate(timeout=60)
         assert process.returncode == 0, said
         return said
+
+
+class Screen:
+    """What a command draws on a terminal."""
+
+    def __init__(self, terminal: int) -> None:
+        self._terminal = os.fdopen(terminal, "rb", buffering=0)
+
+    def until(self, pattern: str) -> str:
+        """Read on until a pattern was drawn; give all that was drawn since the last time."""
+        seen = b""
+        while not re.search(pattern.encode(), seen, re.DOTALL):
+            seen += self._terminal.read(65536)
+        return seen.decode(errors="replace")
+
+    def close(self) -> None:
+        """Switch it off."""
+        self._terminal.close()

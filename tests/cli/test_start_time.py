@@ -25,7 +25,16 @@ print(*sorted(sys.modules))
 
 
 @pytest.mark.parametrize(
-    "words", [("show", "x"), ("line",), ("submit", "--", "ls"), ("submit", "--handler", "f")], ids=" ".join
+    "words",
+    [
+        ("show", "x"),
+        ("line",),
+        ("submit", "--", "ls"),
+        ("submit", "--handler", "f"),
+        ("watch", "x"),
+        ("top",),
+    ],
+    ids=" ".join,
 )
 def test_a_command_that_asks_imports_no_server_and_no_store(words: tuple[str, ...], tmp_path: Path) -> None:
     command, *rest = words

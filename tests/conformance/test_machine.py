@@ -107,7 +107,9 @@ def overtaken(state: Snapshot, rules: Settings, since: int) -> list[str]:
     free = [
         limit - used for limit, used in zip(limits_of(rules.levels, state.slots), state.used, strict=True)
     ]
-    reach = max(state.giving_way, default=0) if rules.elastic == "squeeze" else 0
+    # Where a stop is under way, it may be the one that the earlier place waits for.
+    yielding = rules.elastic == "squeeze" and not state.credit
+    reach = max(state.giving_way, default=0) if yielding else 0
     found = []
     for worker in state.workers.values():
         for hold in worker.holds:
@@ -122,9 +124,7 @@ def overtaken(state: Snapshot, rules: Settings, since: int) -> list[str]:
                 if place.due(state.now)
                 and place.rank(state.now) < taken
                 and place.lane.need in worker.serves
-                and all(
-                    free[k - 1] + (k <= level) > 0 or k <= reach for k in range(2, place.lane.level + 1)
-                )
+                and all(free[k - 1] + (k <= level) > 0 or k <= reach for k in range(2, place.lane.level + 1))
             ]
     return found
 

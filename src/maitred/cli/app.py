@@ -2,7 +2,7 @@
 
 import typer
 
-from maitred.cli import asking, keeping
+from maitred.cli import asking, keeping, live
 from maitred.cli.exits import HELP
 
 app = typer.Typer(
@@ -15,6 +15,7 @@ app = typer.Typer(
 )
 app.add_typer(keeping.commands)
 app.add_typer(asking.commands)
+app.add_typer(live.commands)
 
 
 def main() -> None:

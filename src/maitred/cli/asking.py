@@ -3,19 +3,17 @@
 Of a job: submit, show, release, delay, shorten, rm, cancel. Of a queue: line, pause, resume, check.
 """
 
-import asyncio
 import getpass
 import json
 import secrets
 from base64 import b64encode
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from maitred.cli import options
-from maitred.cli.address import find_server
+from maitred.cli.calling import ask
 from maitred.cli.exits import expected
 from maitred.cli.printing import print_check, print_job, print_line, print_queue, say
 from maitred.cli.waiting import INTERRUPTED, Wait, exit_status, left_alone
@@ -24,17 +22,7 @@ from maitred.duration import parse as parse_duration
 from maitred.errors import ConfigError
 from maitred.wire import JobDocument, Page, QueueDocument
 
-T = TypeVar("T")
-
 commands = typer.Typer()
-
-
-def _ask(server: str | None, data: Path, question: Callable[[Client], Awaitable[T]]) -> T:
-    async def ask() -> T:
-        async with Client(find_server(server, data)) as client:
-            return await question(client)
-
-    return asyncio.run(ask())
 
 
 @commands.command()
@@ -101,7 +89,7 @@ def submit(
     if wait:
         _submit_and_wait(server, data, queue, body, as_json=as_json)
     else:
-        print_job(_ask(server, data, lambda client: client.put(queue, body)), as_json=as_json)
+        print_job(ask(server, data, lambda client: client.put(queue, body)), as_json=as_json)
 
 
 def _submit_and_wait(
@@ -109,7 +97,7 @@ def _submit_and_wait(
 ) -> NoReturn:
     waited = Wait(queue, quiet=as_json)
     try:
-        ended = _ask(server, data, lambda client: waited.put(client, body))
+        ended = ask(server, data, lambda client: waited.put(client, body))
     except KeyboardInterrupt:
         if waited.job is None:
             raise
@@ -131,7 +119,7 @@ def show(
     as_json: options.Json = False,
 ) -> None:
     """Show a job: where it is, why it waits, what became of it."""
-    print_job(_ask(server, data, lambda client: client.job(queue, id, version)), as_json=as_json)
+    print_job(ask(server, data, lambda client: client.job(queue, id, version)), as_json=as_json)
 
 
 @commands.command()
@@ -149,7 +137,7 @@ def line(
     async def look(client: Client) -> tuple[Page[JobDocument], QueueDocument]:
         return await client.line(queue, limit), await client.queue(queue)
 
-    print_line(*_ask(server, data, look), as_json=as_json)
+    print_line(*ask(server, data, look), as_json=as_json)
 
 
 @commands.command()
@@ -164,7 +152,7 @@ def release(
     as_json: options.Json = False,
 ) -> None:
     """Move a waiting job to the front."""
-    print_job(_ask(server, data, lambda client: client.release(queue, id, nonce)), as_json=as_json)
+    print_job(ask(server, data, lambda client: client.release(queue, id, nonce)), as_json=as_json)
 
 
 @commands.command()
@@ -179,7 +167,7 @@ def delay(
     as_json: options.Json = False,
 ) -> None:
     """Move a waiting job behind all others of its band and priority."""
-    print_job(_ask(server, data, lambda client: client.delay(queue, id, nonce)), as_json=as_json)
+    print_job(ask(server, data, lambda client: client.delay(queue, id, nonce)), as_json=as_json)
 
 
 @commands.command()
@@ -195,7 +183,7 @@ def shorten(
 ) -> None:
     """Let a waiting or running job take only so long; it stops if it has run longer already."""
     seconds = _seconds("DURATION", duration)
-    print_job(_ask(server, data, lambda client: client.shorten(queue, id, seconds)), as_json=as_json)
+    print_job(ask(server, data, lambda client: client.shorten(queue, id, seconds)), as_json=as_json)
 
 
 @commands.command("rm")
@@ -209,7 +197,7 @@ def remove(
     as_json: options.Json = False,
 ) -> None:
     """Delete a job in any state, with all its versions."""
-    _ask(server, data, lambda client: client.remove(queue, id))
+    ask(server, data, lambda client: client.remove(queue, id))
     typer.echo(json.dumps({"deleted": id}) if as_json else f"Deleted {id}.")
 
 
@@ -225,7 +213,7 @@ def cancel(
     as_json: options.Json = False,
 ) -> None:
     """End a job that has not ended, and keep its record."""
-    print_job(_ask(server, data, lambda client: client.cancel(queue, id, reason)), as_json=as_json)
+    print_job(ask(server, data, lambda client: client.cancel(queue, id, reason)), as_json=as_json)
 
 
 @commands.command()
@@ -239,7 +227,7 @@ def pause(
     as_json: options.Json = False,
 ) -> None:
     """Let a queue start nothing more; it goes on to accept."""
-    print_queue(_ask(server, data, lambda client: client.pause(queue, reason)), as_json=as_json)
+    print_queue(ask(server, data, lambda client: client.pause(queue, reason)), as_json=as_json)
 
 
 @commands.command()
@@ -252,7 +240,7 @@ def resume(
     as_json: options.Json = False,
 ) -> None:
     """Let a queue start jobs again."""
-    print_queue(_ask(server, data, lambda client: client.resume(queue)), as_json=as_json)
+    print_queue(ask(server, data, lambda client: client.resume(queue)), as_json=as_json)
 
 
 @commands.command()
@@ -266,7 +254,7 @@ def check(
     as_json: options.Json = False,
 ) -> None:
     """Look for broken rules in a queue's store; ends with 1 if one stays broken."""
-    found = _ask(server, data, lambda client: client.check(queue, repair=repair))
+    found = ask(server, data, lambda client: client.check(queue, repair=repair))
     print_check(found, as_json=as_json)
     if not all(violation.repaired for violation in found.violations):
         raise typer.Exit(1)

@@ -18,7 +18,7 @@ CODES: tuple[tuple[type[MaitredError], int], ...] = (
 
 HELP = (
     "Exit codes: 0 done · 1 refused or failed · 2 used wrongly, or wrong settings · 3 no server answers · "
-    "4 not found · 5 the state of the job forbids it. With submit --wait, those of the job: "
+    "4 not found · 5 the state of the job forbids it. With watch and submit --wait, those of the job: "
     "0 completed, its program's own status, or 1; 130 after Ctrl-C."
 )
 

@@ -27,6 +27,7 @@ from maitred.errors import SettingsForbidden, UnknownQueue
 from maitred.http import Server, create_app, own_hosts, take_port
 from maitred.http.server import address
 from maitred.service.desk import Desk
+from maitred.service.foresights import Foresights
 from maitred.service.handlers import Handlers
 from maitred.service.whereabouts import embedded_url
 from maitred.store.connect import connect
@@ -38,7 +39,8 @@ NEXT = """\
 Try, in another terminal:
   {maitred} submit -- echo hello    a place in line for a program
   {maitred} line                    who waits, and why
-  {maitred} show ID                 what became of it
+  {maitred} watch ID                its place, its run, and what it printed
+  {maitred} top                     the whole queue at a glance
 API: {address}/docs   Stop: Ctrl-C"""
 
 
@@ -99,7 +101,9 @@ async def _serve(
         async def taking() -> bool:
             return all([await _takes(stores, name, worker) for name, worker in workers.items()])
 
-        server = Server(create_app(Desk(stores), hosts=own_hosts(taken), taking=taking))
+        foresights = Foresights(stores)
+        app = create_app(Desk(stores, foresights=foresights), hosts=own_hosts(taken), taking=taking)
+        server = Server(app, closing=foresights.close)
         serving = asyncio.create_task(server.serve([taken]))
         await _until(server.up, serving)
         typer.echo(f"Maitred is ready at {address(taken)}")

@@ -11,12 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from maitred import duration
+from maitred.cli.spans import starts, starts_briefly
 from maitred.wire import CheckDocument, JobDocument, Page, QueueDocument
 
 
 def say(line: str, *, err: bool = False) -> None:
     """Print one line, or tell it on the error output."""
-    typer.echo("".join(map(str, _plain([line]))), err=err)
+    typer.echo(str(plain(line)), err=err)
 
 
 def print_json(document: BaseModel) -> None:
@@ -41,6 +42,7 @@ def print_job(job: JobDocument, *, as_json: bool) -> None:
             ("message", job.message),
             ("position", job.position),
             ("waiting for", job.waiting_for and job.waiting_for.text),
+            ("estimate", starts(job.estimate)),
             ("band", f"{job.band}, priority {job.priority}"),
             ("class", _class(job)),
             ("delay", job.delay_reason),
@@ -73,7 +75,8 @@ def print_line(page: Page[JobDocument], queue: QueueDocument, *, as_json: bool) 
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("#", justify="right")
     classes = ("class",) if len(queue.classes) > 1 else ()
-    for heading in ("key", "submitter", "band", *classes, "waits for"):
+    foreseen = ("starts",) if any(job.estimate and job.estimate.expected for job in page.items) else ()
+    for heading in ("key", "submitter", "band", *classes, *foreseen, "waits for"):
         table.add_column(heading, overflow="fold")
     # An id is copied whole or not at all, so it keeps its room in the narrowest table.
     longest = max(len(job.id) for job in page.items)
@@ -82,7 +85,8 @@ def print_line(page: Page[JobDocument], queue: QueueDocument, *, as_json: bool) 
         who = f"{job.submitter.type}:{job.submitter.id}"
         reason = job.waiting_for.text if job.waiting_for else ""
         its_class = [job.class_ or "elastic"] if classes else []
-        table.add_row(*_plain([job.position, job.key, who, job.band, *its_class, reason, job.id]))
+        when = [starts_briefly(job.estimate)] if foreseen else []
+        table.add_row(*_plain([job.position, job.key, who, job.band, *its_class, *when, reason, job.id]))
     _console().print(table)
     if page.total is not None and page.total > len(page.items):
         typer.echo(f"and {page.total - len(page.items)} more")
@@ -93,9 +97,14 @@ def print_queue(queue: QueueDocument, *, as_json: bool) -> None:
     if as_json:
         print_json(queue)
         return
+    say(queue_sentence(queue))
+
+
+def queue_sentence(queue: QueueDocument) -> str:
+    """Say a queue in one line."""
     slots = f"{queue.free} of {queue.slots} slots free" if queue.slots else "no slots"
     counts = f"{queue.waiting} waiting, {queue.running} running, {slots}"
-    say(f"{queue.name} is {_open_or_paused(queue)}: {counts}.")
+    return f"{queue.name} is {_open_or_paused(queue)}: {counts}."
 
 
 def print_check(found: CheckDocument, *, as_json: bool) -> None:
@@ -128,9 +137,13 @@ def _print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
     _console().print(table)
 
 
-def _plain(values: Iterable[object]) -> list[Text]:
+def plain(value: object) -> Text:
     """Keys may hold any character; none of them may colour the table or move the cursor."""
-    return [Text("".join(c if c.isprintable() else "�" for c in str(value))) for value in values]
+    return Text("".join(c if c.isprintable() else "�" for c in str(value)))
+
+
+def _plain(values: Iterable[object]) -> list[Text]:
+    return [plain(value) for value in values]
 
 
 def _clock(moment: datetime | None) -> str | None:

@@ -1,21 +1,14 @@
-"""Waiting for the end of a job: its place is told as it changes, and its own exit status is the command's.
+"""Waiting for the end of a job: its place is told as it changes, and its own exit status is the command's."""
 
-As long as the server has no stream of events it is asked again and again, with a pause that begins at a tenth
-of a second when the job is put and when it starts, and grows to two seconds: a short job is heard of at once,
-and a long line costs the server little.
-"""
-
-import asyncio
 from collections.abc import Mapping
+from contextlib import aclosing
 from typing import Any
 
+from maitred.cli.following import follow
 from maitred.cli.printing import say
 from maitred.client import Client
 from maitred.wire import JobDocument
 
-FIRST_PAUSE = 0.1
-LONGEST_PAUSE = 2.0
-GROWTH = 1.5
 INTERRUPTED = 130
 
 
@@ -32,26 +25,30 @@ class Wait:
 
         It is this version that is followed, whatever is put under its key meanwhile.
         """
-        job = self.job = await client.put(self._queue, body)
-        self._tell(job)
-        pause = FIRST_PAUSE
-        while not _has_ended(job):
-            await asyncio.sleep(pause)
-            before, job = job, await client.job(self._queue, job.id, job.version)
-            self.job = job
-            pause = FIRST_PAUSE if job.phase != before.phase else min(LONGEST_PAUSE, pause * GROWTH)
-            if _place(job) != _place(before):
-                self._tell(job)
-        return job
+        told = self.job = await client.put(self._queue, body)
+        self._tell(told)
+        async with aclosing(follow(client, told)) as seen:
+            async for job in seen:
+                self.job = job
+                if sentence(job) and _place(job) != _place(told):
+                    self._tell(job)
+                    told = job
+        self.job = await client.job(self._queue, told.id, told.version)
+        return self.job
 
     def _tell(self, job: JobDocument) -> None:
-        if self._quiet or _has_ended(job):
-            return
-        if job.phase == "running":
-            say(f"{job.id} runs.", err=True)
-        elif job.phase == "waiting":
-            reason = f": {job.waiting_for.text}" if job.waiting_for else ""
-            say(f"{job.id} is number {job.position} in line{reason}.", err=True)
+        if not self._quiet and (said := sentence(job)):
+            say(f"{said}.", err=True)
+
+
+def sentence(job: JobDocument) -> str | None:
+    """Say where a job is; None if it is nowhere, or its place is not known yet."""
+    if job.phase == "running":
+        return f"{job.id} runs"
+    if job.phase == "waiting" and job.position is not None:
+        reason = f": {job.waiting_for.text}" if job.waiting_for else ""
+        return f"{job.id} is number {job.position} in line{reason}"
+    return None
 
 
 def exit_status(job: JobDocument) -> int:
@@ -71,10 +68,6 @@ def left_alone(job: JobDocument) -> str:
     """Say what becomes of a job that nobody waits for any more."""
     goes_on = {"waiting": "stays in line", "running": "goes on running"}.get(job.phase or "", "has ended")
     return f"maitred: {job.id} {goes_on}; `maitred show` tells what became of it, `maitred cancel` ends it."
-
-
-def _has_ended(job: JobDocument) -> bool:
-    return job.state in ("completed", "failed")
 
 
 def _place(job: JobDocument) -> tuple[object, ...]:

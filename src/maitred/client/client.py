@@ -1,6 +1,7 @@
 """The client: one method a call of the HTTP API. It raises the errors of `maitred.errors`."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -8,6 +9,8 @@ import httpx
 
 from maitred.client.problems import error_of
 from maitred.client.sending import json_of, path_of, query_of
+from maitred.client.stream import EVENT_STREAM
+from maitred.client.watching import PAUSES, SILENCE, watch
 from maitred.errors import MaitredError, ServerUnreachable
 from maitred.wire import (
     CheckDocument,
@@ -17,6 +20,7 @@ from maitred.wire import (
     QueueDocument,
     RunningJob,
     SubmitterDocument,
+    WatchEvent,
     WorkerDocument,
 )
 
@@ -57,6 +61,43 @@ class Client:
         query = {} if version is None else {"version": str(version)}
         return JobDocument.model_validate(await self._call("GET", queue, "jobs", id, query=query))
 
+    async def events(
+        self,
+        queue: str,
+        id: str,
+        version: int | None = None,
+        *,
+        last: str | None = None,
+        pauses: Sequence[float] = PAUSES,
+    ) -> AsyncGenerator[WatchEvent, None]:
+        """Watch a job's newest version, or the one asked for: its state, its place, and at last its result.
+
+        It ends after a `ResultEvent`, or a `StateEvent` with the state `deleted`. `last` is the id of an
+        event to go on after. A connection that breaks is made anew, after each of the `pauses` in turn.
+        `UnknownJob` if there is none, also when it was deleted meanwhile; `ServerUnreachable` or
+        `StoreUnavailable` when no try helped. Close it (`contextlib.aclosing`) to leave before its end.
+        """
+        path = path_of(queue, "jobs", id, "events")
+        query = {} if version is None else {"version": str(version)}
+
+        @contextlib.asynccontextmanager
+        async def connect(had: str | None) -> AsyncIterator[httpx.Response]:
+            headers = {"accept": EVENT_STREAM} | ({} if had is None else {"last-event-id": had})
+            # What is compressed on the way comes late.
+            headers["accept-encoding"] = "identity"
+            patience = httpx.Timeout(PATIENCE, read=SILENCE)
+            request = self._http.build_request("GET", path, params=query, headers=headers, timeout=patience)
+            answer = await self._send(request, stream=True)
+            try:
+                await _must_be_stream(answer, queue, id)
+                yield answer
+            finally:
+                await answer.aclose()
+
+        async with contextlib.aclosing(watch(connect, last, pauses)) as events:
+            async for event in events:
+                yield event
+
     async def jobs(self, queue: str, **query: str) -> Page[JobDocument]:
         """List jobs; the keywords are the query's parameters."""
         return Page[JobDocument].model_validate(await self._call("GET", queue, "jobs", query=query))
@@ -66,9 +107,10 @@ class Client:
         query = {"limit": str(limit)} | ({} if cursor is None else {"cursor": cursor})
         return Page[JobDocument].model_validate(await self._call("GET", queue, "line", query=query))
 
-    async def running(self, queue: str) -> Page[RunningJob]:
-        """Show what runs."""
-        return Page[RunningJob].model_validate(await self._call("GET", queue, "running"))
+    async def running(self, queue: str, limit: int = 50, cursor: str | None = None) -> Page[RunningJob]:
+        """Show what runs, in the order of the starts."""
+        query = {"limit": str(limit)} | ({} if cursor is None else {"cursor": cursor})
+        return Page[RunningJob].model_validate(await self._call("GET", queue, "running", query=query))
 
     async def workers(self, queue: str) -> Page[WorkerDocument]:
         """Show the workers."""
@@ -155,13 +197,26 @@ class Client:
             headers={} if body is None else {"content-type": "application/json"},
             timeout=patience,
         )
-        try:
-            answer = await self._http.send(request)
-        except (httpx.TransportError, httpx.InvalidURL) as error:
-            raise ServerUnreachable(f"No server answers at {self.address}.") from error
+        answer = await self._send(request)
         if answer.is_success:
             return answer.json() if answer.content else None
         raise _refusal(answer, *path)
+
+    async def _send(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
+        try:
+            return await self._http.send(request, stream=stream)
+        except (httpx.TransportError, httpx.InvalidURL) as error:
+            raise ServerUnreachable(f"No server answers at {self.address}.") from error
+
+
+async def _must_be_stream(answer: httpx.Response, queue: str, id: str) -> None:
+    """Let a stream pass, or the word that there is no more; raise what anything else says."""
+    if answer.status_code == httpx.codes.NO_CONTENT:
+        return
+    if answer.is_success and answer.headers.get("content-type", "").startswith(EVENT_STREAM):
+        return
+    await answer.aread()
+    raise _refusal(answer, queue, "jobs", id)
 
 
 def _refusal(answer: httpx.Response, queue: str = "", _kind: str = "", id: str = "", *_: str) -> MaitredError:

@@ -6,6 +6,8 @@ from typing import Any
 from maitred import errors
 from maitred.errors import Fault, MaitredError
 
+# What a server says of a call that it does not have, since it is older than this client.
+_NO_SUCH_ROUTE = "no-such-route"
 _PREFIX = "urn:maitred:problem:"
 
 _PLAIN: tuple[type[MaitredError], ...] = (
@@ -39,6 +41,7 @@ def error_of(problem: Mapping[str, Any], *, queue: str = "", id: str = "") -> Ma
         errors.QueueFull.code: lambda: errors.QueueFull(problem["which"], problem["limit"]),
         errors.UnknownQueue.code: lambda: errors.UnknownQueue(queue),
         errors.UnknownJob.code: lambda: errors.UnknownJob(queue, id),
+        _NO_SUCH_ROUTE: lambda: errors.NotFound("the server does not have this call; it may be older"),
     }
     if code in with_facts:
         return with_facts[code]()

@@ -100,6 +100,7 @@ class Forecast:
         self.durations = durations or Durations()
         self.coverage = coverage or Coverage()
         self._numbers: dict[Waiting, int] = {}
+        self._bulk: list[int] = []
         self._kinds: list[int] = []
         self._releases: list[int] = []
         self.look(occupancy)
@@ -151,15 +152,39 @@ class Forecast:
 
     def estimate(self, place: int) -> Estimate:
         """Tell when the place will be taken."""
+        kind = self._kinds[place]
+        ready = self._ready(place) if self._costs.levels[kind] else None
+        return self._quote(kind, self._releases[place], ready, self._promise(place))
+
+    def imagine(self, place: int, waiting: Waiting) -> Estimate:
+        """Tell when a newcomer would be taken that stood before this place; the line stays as it is."""
+        kind, costs, release = self._kind(waiting), self._costs, waiting.release << BITS
+        plan, levels, releases = self._usual_plan(kind)
+        ready = at_latest = None
+        if costs.levels[kind] and plan is not None:
+            ready = self._imagined(plan, place, kind, levels, costs.usual, releases)
+        due = release <= self._occupancy.now << BITS and costs.firm[kind]
+        if ready is not None and due and self._latest is not None and self._sure_before(place) >= place:
+            at_latest = self._imagined(self._latest, place, kind, costs.levels, costs.longest, None)
+        return self._quote(kind, release, ready, at_latest)
+
+    def prepare(self, place: int) -> None:
+        """Plan up to this place, so that estimates up to there are only looked up."""
+        self._promise(place)
+        for kind in {*self._kinds[place : place + 1], *self._bulk[:1]}:
+            plan, levels, releases = self._usual_plan(kind)
+            if plan is not None:
+                self._feed(plan, place, levels, self._costs.usual, releases)
+
+    def _quote(self, kind: int, release: int, ready: int | None, at_latest: int | None) -> Estimate:
+        """Make an estimate of the time at which the units are free and of the worst case."""
         floor = self._occupancy
-        level = self._costs.levels[self._kinds[place]]
-        ready = self._ready(place) if level else None
         if ready is None:
             return Estimate(None, None, None, None, floor.now)
         mean, variance = unpacked(ready)
+        level = self._costs.levels[kind]
         reach = _REACH * self.coverage.width * sqrt(variance / sqrt(self._limits[level - 1]))
-        first = floor.now if floor.eager else max(floor.now, self._releases[place] >> BITS)
-        at_latest = self._promise(place)
+        first = floor.now if floor.eager else max(floor.now, release >> BITS)
         low, expected, high = (max(first, round(mean + away)) for away in (-reach, 0, reach))
         if at_latest is not None:
             low, expected, high = min(low, at_latest), min(expected, at_latest), min(high, at_latest)
@@ -172,6 +197,8 @@ class Forecast:
         if number is None:
             number = self._numbers[kind] = len(self._numbers)
             self._weigh(kind)
+            if kind.bulk:
+                self._bulk.append(number)
         return number
 
     def _weigh(self, kind: Waiting) -> None:
@@ -191,28 +218,56 @@ class Forecast:
             if plan is not None and place < len(plan.ready):
                 plan.truncate(place)
 
+    def _usual_plan(self, kind: int) -> tuple[Plan | None, list[int], list[int] | None]:
+        """Give the plan of what is expected for this kind, with the columns that it is fed with."""
+        costs, releases = self._costs, None if self._occupancy.eager else self._releases
+        if costs.ahead[kind]:
+            return self._expected, costs.ahead, releases
+        return self._expected_bulk, costs.levels, releases
+
     def _ready(self, place: int) -> int | None:
         """Give when the units of this place are expected to be free: a packed time."""
-        costs = self._costs
-        bulk = not costs.ahead[self._kinds[place]]
-        plan, levels = (self._expected_bulk, costs.levels) if bulk else (self._expected, costs.ahead)
+        plan, levels, releases = self._usual_plan(self._kinds[place])
         if plan is None:
             return None
-        self._feed(plan, place, levels, costs.usual, None if self._occupancy.eager else self._releases)
+        self._feed(plan, place, levels, self._costs.usual, releases)
         return plan.ready[place]
+
+    def _sure_before(self, place: int) -> int:
+        """Give how many places of the beginning of the line are due and firm, counted up to this one."""
+        now = self._occupancy.now << BITS
+        sure, kinds, releases, firm = self._sure, self._kinds, self._releases, self._costs.firm
+        end = min(place, len(kinds))
+        while sure < end and releases[sure] <= now and firm[kinds[sure]]:
+            sure += 1
+        self._sure = sure
+        return sure
 
     def _promise(self, place: int) -> int | None:
         """Give the worst case, if all places up to this one are due and firm."""
         plan, costs = self._latest, self._costs
-        now = self._occupancy.now << BITS
-        sure, kinds, releases, firm = self._sure, self._kinds, self._releases, costs.firm
-        while sure <= place and releases[sure] <= now and firm[kinds[sure]]:
-            sure += 1
-        self._sure = sure
-        if plan is None or place >= sure:
+        if self._sure_before(place + 1) <= place or plan is None:
             return None
         self._feed(plan, place, costs.levels, costs.longest, None)
         return plan.ready[place]
+
+    def _imagined(  # noqa: PLR0917 - a plan and the columns that it is fed with
+        self,
+        plan: Plan,
+        place: int,
+        kind: int,
+        levels: list[int],
+        spans: list[int],
+        releases: list[int] | None,
+    ) -> int:
+        """Give when the units of a newcomer of this kind would be free."""
+        if place > len(plan.ready):
+            self._feed(plan, place - 1, levels, spans, releases)
+        branch, begin = plan.fork(place)
+        kinds = [*self._kinds[begin:place], kind]
+        floors = None if releases is None else [*releases[begin:place], 0]
+        branch.extend(map(levels.__getitem__, kinds), map(spans.__getitem__, kinds), floors)
+        return branch.ready[-1]
 
     def _feed(
         self, plan: Plan, place: int, levels: list[int], spans: list[int], releases: list[int] | None

@@ -186,15 +186,18 @@ class Floor:
             lane = place.lane
             if lane.level >= units.aside or lane in no_worker:
                 continue
-            if full := units.full(lane.level):
-                if patient and full[-1] <= self.reach and self.pick(lane.need, caller):
-                    yield None
-                    return
-                units.aside = full[0]
-            elif worker := self.pick(lane.need, caller):
-                yield place, worker, units
-            else:
+            full = units.full(lane.level)
+            beyond = [k for k in full if not patient or k > self.reach]
+            worker = self.pick(lane.need, caller)
+            if beyond:
+                units.aside = beyond[0]
+            elif not worker:
                 no_worker.add(lane)
+            elif full:
+                yield None
+                return
+            else:
+                yield place, worker, units
 
     def start_class(self, units: Units, job: Job) -> int:
         """Give the class that a job starts in; under `squeeze` an elastic one takes the longest with room."""

@@ -61,6 +61,14 @@ class Plan:
         del self.ready[kept * self._step :]
         return len(self.ready)
 
+    def fork(self, place: int) -> tuple["Plan", int]:
+        """Give a plan that stands where this one stood before `place`, and the place that it goes on from.
+
+        That is the checkpoint before, so that up to a step of places has to be planned again.
+        """
+        kept = min(place, len(self.ready)) // self._step
+        return Plan(self._checkpoints[kept]), kept * self._step
+
     def _seat(self, jobs: Iterable[tuple[int, int, int]]) -> None:
         slots = self._units[0]
         prefixes = [self._units[:level] for level in range(len(self._units) + 1)]

@@ -1,4 +1,7 @@
-"""The app: every route, the refusals as problems, and the ticker that runs for as long as the app does."""
+"""The app: every route, the refusals as problems, and what runs for as long as the app does.
+
+That is the ticker, and the foresights by which jobs have estimates and can be watched.
+"""
 
 import asyncio
 import contextlib
@@ -17,8 +20,9 @@ from maitred.http.answer import problem, problem_answer, problem_of
 from maitred.http.describe import describe
 from maitred.http.incoming import WholeSegments
 from maitred.http.own_host import OwnHostOnly
-from maitred.http.routes import health, jobs, queues
+from maitred.http.routes import events, health, jobs, queues
 from maitred.service.desk import Desk
+from maitred.service.foresights import Foresights
 from maitred.service.ticker import Ticker
 
 Taking = Callable[[], Awaitable[bool]]
@@ -54,7 +58,7 @@ def create_app(desk: Desk, *, hosts: Collection[str], taking: Taking | None = No
     )
     app.state.desk = desk
     app.state.taking = taking
-    for routes in (jobs, queues, health):
+    for routes in (jobs, events, queues, health):
         app.include_router(routes.router)
     app.add_middleware(WholeSegments)
     app.add_middleware(OwnHostOnly, hosts=hosts)
@@ -64,13 +68,16 @@ def create_app(desk: Desk, *, hosts: Collection[str], taking: Taking | None = No
 
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    ticking = asyncio.create_task(Ticker(app.state.desk.stores).run())
+    desk: Desk = app.state.desk
+    if desk.foresights is None:
+        desk.foresights = Foresights(desk.stores)
+    tasks = [asyncio.create_task(part.run()) for part in (Ticker(desk.stores), desk.foresights)]
     try:
         yield
     finally:
-        ticking.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await ticking
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _refused(_request: Request, error: Exception) -> Response:

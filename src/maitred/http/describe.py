@@ -19,9 +19,12 @@ from maitred.wire import (
     MoveBody,
     Page,
     PauseBody,
+    PlaceEvent,
     Problem,
     QueueDocument,
+    ResultEvent,
     RunningJob,
+    StateEvent,
     SubmitterDocument,
     WorkerDocument,
 )
@@ -41,8 +44,11 @@ _MODELS: tuple[type[BaseModel], ...] = (
     Page[RunningJob],
     Page[WorkerDocument],
     PauseBody,
+    PlaceEvent,
     Problem,
     QueueDocument,
+    ResultEvent,
+    StateEvent,
     SubmitterDocument,
 )
 

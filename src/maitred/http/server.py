@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import ipaddress
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -60,8 +60,10 @@ class Server(uvicorn.Server):
     `up` is set once it can be asked.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, closing: Callable[[], None] | None = None) -> None:
+        """Serve an app; `closing` is called when the server is to stop, to end streams that would go on."""
         self.up = asyncio.Event()
+        self._closing = closing
         super().__init__(
             uvicorn.Config(
                 app,
@@ -87,6 +89,8 @@ class Server(uvicorn.Server):
     def stop(self) -> None:
         """Take no more requests, answer those under way, and let `serve` return."""
         self.should_exit = True
+        if self._closing is not None:
+            self._closing()
 
 
 def _is_loopback(host: str) -> bool:

@@ -9,11 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from maitred.core.job import Submitter, View
+from maitred.core.job import Phase, Submitter, View
 from maitred.core.settings import Settings
-from maitred.errors import Fault, InvalidJob, MaitredError, UnknownJob
+from maitred.errors import Fault, InvalidJob, MaitredError, StoreUnavailable, UnknownJob
 from maitred.service.cursor import Spot, read_cursor, write_cursor
 from maitred.service.document import Document, job_document
+from maitred.service.foresight import Foresight
+from maitred.service.foresights import Foresights
 from maitred.service.house_document import (
     line_of_submitter,
     queue_document,
@@ -24,6 +26,7 @@ from maitred.service.house_document import (
 from maitred.service.intake import Accepted, accept, accept_one, accept_shown
 from maitred.service.listing import RUNNING, WAITING, Filter, Listing
 from maitred.service.order import allowed_by, duration_of
+from maitred.service.watch import Watch
 from maitred.store.port import Store, Stores
 
 T = TypeVar("T")
@@ -36,11 +39,19 @@ class Desk:
     """The use cases on the queues of one store.
 
     `UnknownQueue` is raised by every method that names a queue, `StoreUnavailable` by all. A queue's settings
-    are remembered for a second.
+    are remembered for a second. Estimates and waits are told, and jobs can be watched, where there are
+    `foresights`, as in a server; else they are null.
     """
 
-    def __init__(self, stores: Stores, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        stores: Stores,
+        *,
+        foresights: Foresights | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.stores = stores
+        self.foresights = foresights
         self._clock = clock
         self._settings: dict[str, tuple[float, Settings]] = {}
 
@@ -64,7 +75,8 @@ class Desk:
         """
         settings = await self.settings(queue)
         accepted, view = await accept_shown(self._store(queue), settings, body)
-        answer = self._answer(queue, accepted, job_document(queue, view, settings) if view else None)
+        [document] = await self._shown(queue, [view], settings)
+        answer = self._answer(queue, accepted, document)
         if isinstance(answer, MaitredError):
             raise answer
         return answer
@@ -130,7 +142,7 @@ class Desk:
         last = page.views[-1].position if page.views else None
         more = page.next is not None and last is not None and last < page.total
         return {
-            "items": [job_document(queue, view, settings) for view in page.views],
+            "items": await self._shown(queue, page.views, settings),
             "next": write_cursor(Spot(WAITING, page=page.next or b"")) if more else None,
             "total": page.total,
         }
@@ -149,6 +161,20 @@ class Desk:
             raise UnknownJob(queue, id)
         return document
 
+    async def watch(
+        self, queue: str, id: str, version: int | None = None, last: str | None = None
+    ) -> Watch | None:
+        """Watch a job's newest version, or the one asked for, to its end; `last` is the last event's id.
+
+        None if that was the end. Raises `UnknownJob`; `StoreUnavailable` where nobody listens to the store.
+        The caller leaves the watch in the end.
+        """
+        await self.settings(queue)
+        watchers = None if self.foresights is None else self.foresights.watchers(queue)
+        if watchers is None:
+            raise StoreUnavailable("this server does not listen to the store")
+        return await watchers.open(id, version, last)
+
     async def jobs(self, queue: str, wanted: Filter, cursor: str | None = None, limit: int = 50) -> Document:
         """List jobs: running, then waiting in line order, then ended, last first."""
         store = self._store(queue)
@@ -157,7 +183,7 @@ class Desk:
         listing = Listing(store, status, wanted)
         found = await listing.page(read_cursor(cursor) if cursor else None, limit)
         return {
-            "items": [job_document(queue, view, status.settings) for view in found.views],
+            "items": await self._shown(queue, found.views, status.settings),
             "next": write_cursor(found.following) if found.following else None,
             "total": found.total,
         }
@@ -183,7 +209,9 @@ class Desk:
 
     async def queue(self, queue: str) -> Document:
         """Show one queue."""
-        return queue_document(queue, await self._store(queue).status())
+        status = await self._store(queue).status()
+        foresight = self._foresight(queue)
+        return queue_document(queue, status, foresight.waits() if foresight else None)
 
     async def pause(self, queue: str, *, by: str, reason: str = "") -> Document:
         """Let a queue start nothing more; it goes on to accept."""
@@ -202,6 +230,22 @@ class Desk:
 
     # ---------------------------------------------------------------- parts of the above
 
+    async def _shown(
+        self, queue: str, views: Sequence[View | None], settings: Settings
+    ) -> list[Document | None]:
+        """Give the documents of jobs, with what is foreseen of those that wait."""
+        waiting = [view for view in views if view and view.job.phase is Phase.WAITING]
+        foresight = self._foresight(queue) if waiting else None
+        if foresight is None:
+            return [job_document(queue, view, settings) if view else None for view in views]
+        await foresight.hear_of(waiting)
+        return [
+            job_document(queue, view, settings, foresight.estimate(view)) if view else None for view in views
+        ]
+
+    def _foresight(self, queue: str) -> Foresight | None:
+        return None if self.foresights is None else self.foresights.of(queue)
+
     def _store(self, queue: str) -> Store:
         return self.stores.queue(queue)
 
@@ -214,7 +258,7 @@ class Desk:
         views: list[View | None] = []
         for first in range(0, len(ids), READ_AT_ONCE):
             views += await self._store(queue).read(ids[first : first + READ_AT_ONCE], version)
-        return [job_document(queue, view, settings) if view else None for view in views]
+        return await self._shown(queue, views, settings)
 
     @staticmethod
     def _answer(queue: str, accepted: Accepted, document: Document | None) -> Document | MaitredError:

@@ -1,11 +1,11 @@
 """A job as callers see it: the record and its place, turned into the document of the contract.
 
-Every field that the contract names is there. What comes with the estimate and the Ledger is null, or empty,
-until then.
+Every field that the contract names is there. What comes with the Ledger is null, or empty, until then.
 """
 
 from typing import Any
 
+from maitred.core.estimate import Estimate
 from maitred.core.job import Band, Job, Phase, Run, View
 from maitred.core.reason import delay_reason, waiting_for
 from maitred.core.settings import Settings
@@ -15,8 +15,8 @@ from maitred.wire import decode_body, decode_json
 Document = dict[str, Any]
 
 
-def job_document(queue: str, view: View, settings: Settings) -> Document:
-    """Give the document of a job."""
+def job_document(queue: str, view: View, settings: Settings, estimate: Estimate | None = None) -> Document:
+    """Give the document of a job, with its estimate where somebody made one."""
     job = view.job
     return {
         "id": job.id,
@@ -28,7 +28,7 @@ def job_document(queue: str, view: View, settings: Settings) -> Document:
         "band": job.band.name.lower(),
         "created_at": iso(job.created_at),
         **_place(view, settings),
-        "estimate": None,
+        "estimate": estimate and estimate_document(estimate),
         "duration": _duration(view, settings),
         "progress": None,
         "holds": [],
@@ -114,6 +114,53 @@ def _progress(job: Job, settings: Settings) -> Document:
         "worker": job.worker or None,
         "last_successful_status": stages[finished - 1] if finished > 0 else None,
         "retry_count": job.retries,
+    }
+
+
+def state_document(view: View, settings: Settings) -> Document:
+    """Give what watchers of a job are told when its state changes."""
+    progress = _progress(view.job, settings)
+    return {
+        "state": progress["state"],
+        "phase": progress["phase"],
+        "stage": progress["stage"],
+        "version": view.job.version,
+        "attempt": progress["attempt"],
+        "worker": progress["worker"],
+        "code": progress["code"],
+        "message": progress["message"],
+        "duration": _duration(view, settings),
+    }
+
+
+def place_document(view: View, settings: Settings, estimate: Estimate | None) -> Document:
+    """Give what watchers of a waiting job are told when its place changes."""
+    place = _place(view, settings)
+    return {
+        "position": place["position"],
+        "estimate": estimate and estimate_document(estimate),
+        "waiting_for": place["waiting_for"],
+    }
+
+
+def result_document(view: View) -> Document:
+    """Give how a job ended."""
+    job = view.job
+    return {
+        "result": decode_json(job.result) if job.result else None,
+        "code": job.code or None,
+        "message": job.message or None,
+    }
+
+
+def estimate_document(estimate: Estimate) -> Document:
+    """Give an estimate as times; null where nothing can be said."""
+    return {
+        "expected": iso_or_none(estimate.expected),
+        "low": iso_or_none(estimate.low),
+        "high": iso_or_none(estimate.high),
+        "at_latest": iso_or_none(estimate.at_latest),
+        "as_of": iso(estimate.as_of),
     }
 
 

@@ -16,8 +16,8 @@ from maitred.wire import decode_body
 _DURATIONS = ("per_recent", "window", "time_limit", "lease", "grace", "kill_after", "retention", "max_delay")
 
 
-def queue_document(name: str, status: Status) -> Document:
-    """Give a queue's settings, counts and workers in sum. Its waits are null until they are measured."""
+def queue_document(name: str, status: Status, waits: Document | None = None) -> Document:
+    """Give a queue's settings, counts and workers in sum, and the waits where somebody measures them."""
     running = sum(worker.busy for worker in status.workers)
     slots = sum(worker.slots for worker in status.workers if not worker.draining)
     return {
@@ -32,7 +32,7 @@ def queue_document(name: str, status: Status) -> Document:
         "paused": status.paused is not None,
         "pause": _pause(status.paused),
         "held": {"submitters": [], "profiles": []},
-        "waits": None,
+        "waits": waits,
         "now": iso(status.now),
     }
 

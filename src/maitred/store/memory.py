@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 
-from maitred.core.events import Entry, changes, order_of
+from maitred.core.events import Entry, HouseChanged, changes, order_of
 from maitred.core.floor import SETTLED, Hold, Worker
 from maitred.core.house import House
 from maitred.core.invariants import Violation, violations
@@ -70,6 +70,7 @@ class MemoryStore:
         self._listened_until = 0
         self._alarm = NEVER
         self._known: Snapshot | None = None
+        self._known_settings: Settings | None = None
         self._news: list[Entry] = []
         self._told = 0
         self._changed = asyncio.Event()
@@ -243,7 +244,7 @@ class MemoryStore:
         if self._time() >= self._listened_until:
             self._told += 1
         self._listened_until = self._time() + round(listen * SECOND)
-        self._known = take_snapshot(house)
+        self._known, self._known_settings = take_snapshot(house), house.settings
         crews = {w.serves for w in house.floor.workers.values() if not w.draining}
         return Survey(
             now=self._time(),
@@ -298,7 +299,9 @@ class MemoryStore:
             return
         state = take_snapshot(self._house)
         events = changes(self._known, state)
-        self._known = state
+        if self._house.settings != self._known_settings and HouseChanged() not in events:
+            events.append(HouseChanged())
+        self._known, self._known_settings = state, self._house.settings
         if events:
             self._told += 1
             self._news = [*self._news[-2047:], Entry(f"{self._told}-0", self._told, self._house.now, events)]

@@ -9,6 +9,7 @@ from maitred.wire.body import CommandRun, HandlerRun, JobBody, SubmitterBody, ch
 from maitred.wire.codec import decode_body, decode_json, encode_body, encode_json
 from maitred.wire.document import (
     CheckDocument,
+    Estimate,
     JobDocument,
     Page,
     Problem,
@@ -19,28 +20,36 @@ from maitred.wire.document import (
     TimelineEntry,
     WorkerDocument,
 )
+from maitred.wire.events import EVENTS, PlaceEvent, ResetEvent, ResultEvent, StateEvent, WatchEvent
 from maitred.wire.request import CancelBody, CheckBody, DurationBody, MoveBody, PauseBody, parse_request
 
 __all__ = [
+    "EVENTS",
     "Allowed",
     "CancelBody",
     "CheckBody",
     "CheckDocument",
     "CommandRun",
     "DurationBody",
+    "Estimate",
     "HandlerRun",
     "JobBody",
     "JobDocument",
     "MoveBody",
     "Page",
     "PauseBody",
+    "PlaceEvent",
     "Problem",
     "QueueDocument",
     "Reason",
+    "ResetEvent",
+    "ResultEvent",
     "RunningJob",
+    "StateEvent",
     "SubmitterBody",
     "SubmitterDocument",
     "TimelineEntry",
+    "WatchEvent",
     "WorkerDocument",
     "check_body",
     "decode_body",

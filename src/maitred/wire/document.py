@@ -69,13 +69,17 @@ class Reason(_Document):
 
 
 class Estimate(_Document):
-    """When a job is expected to start."""
+    """When a job is expected to start; null where nothing can be said."""
 
     expected: Time | None = None
-    low: Time | None = None
+    low: Time | None = Field(None, description="With `high`, the range in which it will probably start.")
     high: Time | None = None
-    at_latest: Time | None = None
-    as_of: Time | None = None
+    at_latest: Time | None = Field(
+        None,
+        description="A promise to the place: it never moves later while the queue is open, no worker leaves "
+        "and nothing comes in before it. Null for a place that is not due or in bulk.",
+    )
+    as_of: Time | None = Field(None, description="When this was foreseen.")
 
 
 class Hold(_Document):
@@ -211,6 +215,25 @@ class SettingsDocument(_Document):
     interactive: InteractiveSetting | None = None
 
 
+class Quotes(_Document):
+    """How the estimates that were told of jobs held."""
+
+    quoted: int = Field(description="Ranges that were told and compared with the start that came.")
+    covered: int = Field(description="Those of them that the start fell into.")
+
+
+class WaitsDocument(_Document):
+    """How long jobs waited lately, from their release to their start, in seconds."""
+
+    count: int = Field(description="How many starts this is made of, at most 1000.")
+    mean: float
+    p50: float
+    p90: float
+    p99: float
+    window: float = Field(description="Seconds between the first and the last of these starts.")
+    estimate: Quotes
+
+
 class QueueDocument(_Document):
     """A queue: its settings, what is in it, and whether it is paused."""
 
@@ -225,7 +248,9 @@ class QueueDocument(_Document):
     paused: bool
     pause: PauseDocument | None = None
     held: dict[str, list[Any]]
-    waits: dict[str, Any] | None = Field(None, description="Null until waits are measured.")
+    waits: WaitsDocument | None = Field(
+        None, description="As this server heard of them; null before the first start."
+    )
     now: Time
 
 

@@ -38,20 +38,13 @@ local function lower_one(q)
 end
 
 local function start_session(q, id, submitter, need, body)
-  local record, worker = next_seq(q), pick(q, room_for(q), need)
-  local key = key8(record)
-  local r = { key = key, record = record, phase = 'W', stage = 0, band = INTERACTIVE, priority = DEFAULT_PRIORITY, level = 1,
-    flags = 0, version = 1, attempt = 0, unspent = 0, retries = 0, recent = -1, created = q.now, release = q.now,
-    arrival = record, expires = 0, delay = 0, ended = 0, previous = 0, duration = q.settings.interactive_cap, id = id,
-    submitter = submitter, need = need, worker = '', tail = NO_END, saved = false, gone = false }
-  q.jobs[key], q.bodies[key] = r, body
-  q.ids[#q.ids + 1] = id
-  q.ids[#q.ids + 1] = key
-  counted(q, r, 1)
+  local r = new_job(q, id, submitter, need, INTERACTIVE, body)
+  r.duration = q.settings.interactive_cap
+  local worker = pick(q, room_for(q), need)
   worker.free = worker.free - 1
   send(q, worker.name, start_job(q, r, worker, 1, body))
   write_leases(q, worker)
-  return record
+  return r.record
 end
 
 verb.admit = function(keys, args)

@@ -93,29 +93,20 @@ local function unended(q, r)
 end
 
 local function create(q, o, body, old, live)
-  local record = next_seq(q)
-  local key = key8(record)
-  local r = { key = key, record = record, phase = 'W', stage = 0, band = o.band, priority = 0, level = 0, flags = 0,
-    version = 1, attempt = 0, unspent = 0, retries = 0, recent = -1, created = q.now, release = 0, arrival = 0,
-    expires = 0, delay = 0, ended = 0, previous = 0, duration = 0, id = o.id, submitter = o.submitter, need = o.need, worker = '',
-    tail = NO_END, saved = false, gone = false }
+  local r = new_job(q, o.id, o.submitter, o.need, o.band, body)
   local outcome = 'created'
   if old then
     r.version, r.previous = old.version + 1, old.record
   end
   if live then
     outcome, r.created = 'next-version', live.created
-    if q.news then tell_version(q, live.key, key) end
     mark(r, OLDER, true)
+    if q.news then tell_version(q, live.key, r.key) end
   end
-  q.jobs[key] = r
   describe(q, r, o, body)
-  place_anew(q, r, o, record)
-  counted(q, r, 1)
+  place_anew(q, r, o, r.record)
   if is_blocked(q, r.id) then mark(r, BLOCKED, true) end
-  q.ids[#q.ids + 1] = o.id
-  q.ids[#q.ids + 1] = key
-  return r, { outcome, record, r.version }
+  return r, { outcome, r.record, r.version }
 end
 
 -- With nobody waiting, a due job goes straight to a free worker: no place is written and removed again.

@@ -149,15 +149,14 @@ local function unhand(q, w, leases)
     records[i] = lease.record
     if q.news then tell_run(q, 'U', lease.record) end
     for k = 1, lease.level do used[k] = used[k] - 1 end
-    if not w.draining then
-      local key = listing(q, w.crew, lease, -1)
-      if key then
-        local members = listed[key] or {}
-        members[#members + 1] = lease.record .. w.name
-        listed[key] = members
-      end
+    local stopping = lease.stopping ~= ''
+    if stopping then stopped[#stopped + 1] = lease.record end
+    local key = (stopping or lease.kind ~= SPECIFIC_RUN) and not w.draining and listing(q, w.crew, lease, -1)
+    if key then
+      local members = listed[key] or {}
+      members[#members + 1] = lease.record .. w.name
+      listed[key] = members
     end
-    if lease.stopping ~= '' then stopped[#stopped + 1] = lease.record end
   end
   if #records > 0 then w.busy = w.busy - take_out('HDEL', w.leases, records) end
   for key, members in pairs(listed) do take_out('ZREM', key, members) end

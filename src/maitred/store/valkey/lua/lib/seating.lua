@@ -101,11 +101,13 @@ local function peek(q, lane, member, taken)
   return record and job_at(q, record)
 end
 
--- Whether an elastic run could give up at once what a job of this class lacks, one that starts in this walk too.
-local function within_reach(q, units, level)
-  units.reach = units.reach or math.max(reach_of(q), units.started)
-  for k = level, 2, -1 do
-    if units[k] <= 0 then return k <= math.max(units.reach, units.started) end
+-- The first full level that nobody can give up at once; an elastic run that starts in this walk could.
+local function first_beyond(q, units, full, level)
+  if not units.patient then return full end
+  units.reach = units.reach or reach_of(q)
+  local reach = math.max(units.reach, units.started)
+  for k = math.max(full, reach + 1), level do
+    if units[k] <= 0 then return k end
   end
 end
 
@@ -122,13 +124,14 @@ local function walk(q, group, room, units, left, due_only, starts)
     local best, first, second = first_head(group)
     if not best or (due_only and best.band >= SCHEDULED and first > q.now) then return left end
     local full = first_full(units, best.level)
-    local worker = not full and pick(q, room, best.need)
-    if full and units.patient and within_reach(q, units, best.level) and pick(q, room, best.need) then
+    local beyond = full and first_beyond(q, units, full, best.level)
+    local worker = not beyond and pick(q, room, best.need)
+    if beyond then
+      units.aside = beyond
+      set_aside(group, beyond)
+    elseif worker and full then
       units.early = true
       return 0
-    elseif full then
-      units.aside = full
-      set_aside(group, full)
     elseif worker then
       local member, level = best.heads[best.at], best.level
       if squeezed and level == 1 then

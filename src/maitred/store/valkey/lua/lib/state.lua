@@ -203,6 +203,21 @@ local function job_at(q, record)
   return r or nil
 end
 
+-- The record of a job that is made now; its id leads to it, and its body is kept.
+local function new_job(q, id, submitter, need, band, body)
+  local record = next_seq(q)
+  local key = key8(record)
+  local r = { key = key, record = record, phase = 'W', stage = 0, band = band, priority = DEFAULT_PRIORITY, level = 1,
+    flags = 0, version = 1, attempt = 0, unspent = 0, retries = 0, recent = -1, created = q.now, release = q.now,
+    arrival = record, expires = 0, delay = 0, ended = 0, previous = 0, duration = 0, id = id, submitter = submitter,
+    need = need, worker = '', tail = NO_END, saved = false, gone = false }
+  q.jobs[key], q.bodies[key] = r, body
+  q.ids[#q.ids + 1] = id
+  q.ids[#q.ids + 1] = key
+  counted(q, r, 1)
+  return r
+end
+
 local function touch(q, r)
   q.dirty[#q.dirty + 1] = r
 end

@@ -1,0 +1,82 @@
+"""The commands that stay and look on: watch a job, and the whole queue at a glance."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from maitred.cli import options
+from maitred.cli.calling import ask
+from maitred.cli.exits import expected
+from maitred.cli.waiting import INTERRUPTED, exit_status
+from maitred.client import Client
+from maitred.wire import JobDocument
+
+commands = typer.Typer()
+
+# What draws takes long to import, and other commands should not wait for it.
+
+
+@commands.command()
+@expected
+def watch(
+    id: options.JobId,
+    *,
+    queue: options.Queue = options.DEFAULT_QUEUE,
+    version: Annotated[int | None, typer.Option("--version", min=1, help="An older version.")] = None,
+    server: options.Server = None,
+    data: options.Data = options.DEFAULT_DATA,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each event as a line of JSON.")] = False,
+) -> None:
+    """Watch a job until it has ended: its place and why it waits, then its run, then what it printed.
+
+    Ends with the job's exit status.
+    """
+    from maitred.cli import watching  # noqa: PLC0415
+
+    async def look_on(client: Client) -> JobDocument:
+        job = await client.job(queue, id, version)
+        if as_json:
+            return await watching.watch_as_json(client, job)
+        # Times are told by the server's clock; this one may be wrong.
+        sight = watching.Sight(job, (await client.queue(queue)).now)
+        if sys.stderr.isatty():
+            return await watching.watch_on_terminal(client, sight)
+        return await watching.watch_in_lines(client, sight)
+
+    try:
+        ended = ask(server, data, look_on)
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    if not as_json:
+        watching.print_end(ended)
+    raise typer.Exit(exit_status(ended))
+
+
+@commands.command()
+@expected
+def top(
+    *,
+    queue: options.Queue = options.DEFAULT_QUEUE,
+    once: Annotated[bool, typer.Option("--once", help="Print one frame and end.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="Rows of each table.")] = 20,
+    server: options.Server = None,
+    data: options.Data = options.DEFAULT_DATA,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one frame as JSON.")] = False,
+) -> None:
+    """Look on a queue: its slots and classes, what runs, and who is next; anew every second until Ctrl-C."""
+    from rich.console import Console  # noqa: PLC0415
+
+    from maitred.cli import top as view  # noqa: PLC0415
+
+    if sys.stdout.isatty() and not (once or as_json):
+        try:
+            ask(server, data, lambda client: view.look_on(client, queue, limit))
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+    frame = ask(server, data, lambda client: view.look(client, queue, limit))
+    if as_json:
+        typer.echo(frame.as_json())
+    else:
+        console = Console(highlight=False)
+        console.print(view.show(frame, limit, width=console.width))

@@ -1,0 +1,173 @@
+"""What `maitred watch` shows: a job's place while it waits, its time while it runs, and at last its output.
+
+On a terminal that is a display of three lines that is drawn again as time passes; elsewhere a line for each
+change. Both go to the error output, so that the output is the job's own.
+"""
+
+import asyncio
+import json
+import re
+import sys
+import time
+from contextlib import aclosing, suppress
+from datetime import datetime
+from typing import TextIO
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from maitred.cli.bars import Bar, dim
+from maitred.cli.following import follow, with_news
+from maitred.cli.printing import plain, say
+from maitred.cli.spans import span, starts
+from maitred.cli.waiting import sentence
+from maitred.client import Client
+from maitred.errors import UnknownJob
+from maitred.wire import JobDocument
+
+FRAMES_A_SECOND = 4
+
+# Of what a program prints, line breaks, tabs and colours reach a terminal; nothing that moves about.
+_COLOUR_OR_CONTROL = re.compile(r"(\x1b\[[0-9;]*m)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+
+class Sight:
+    """A job as it was seen last, and the time that has passed since."""
+
+    def __init__(self, job: JobDocument, now: datetime) -> None:
+        self.job = job
+        self._seen = self._began = time.monotonic()
+        if job.phase == "running" and job.timeline:
+            self._began -= max(0.0, (now - job.timeline[-1].start).total_seconds())
+
+    def see(self, job: JobDocument) -> None:
+        """See it anew."""
+        if (job.phase, job.attempt) != (self.job.phase, self.job.attempt):
+            self._began = time.monotonic()
+        if job.estimate is not self.job.estimate:
+            self._seen = time.monotonic()
+        self.job = job
+
+    @property
+    def elapsed(self) -> float:
+        """The seconds that it has been running."""
+        return time.monotonic() - self._began
+
+    def expected(self) -> str | None:
+        """Say when it is expected to start; None if nobody knows."""
+        return starts(self.job.estimate, time.monotonic() - self._seen)
+
+    def line(self) -> str | None:
+        """Say in one line where it is."""
+        said = sentence(self.job)
+        if said and self.job.phase == "running":
+            granted = f", up to {span(self.job.duration)}" if self.job.duration else ""
+            return f"{said}{granted}."
+        expected = self.expected()
+        return f"{said}; {expected}." if said and expected else said and f"{said}."
+
+    def __rich__(self) -> RenderableType:
+        below = {"waiting": self._waiting, "running": self._running}.get(self.job.phase or "")
+        return Group(self._headline(), *(below() if below else ()))
+
+    def _headline(self) -> Text:
+        job = self.job
+        return Text.assemble(
+            (plain(job.key).plain, "bold"), "  ", dim(f"{job.queue}, {_who(job)}, {plain(job.id)}")
+        )
+
+    def _waiting(self) -> list[RenderableType]:
+        job, estimate = self.job, self.job.estimate
+        place = "waiting" if job.position is None else f"number {job.position} in line"
+        reason = f": {plain(job.waiting_for.text)}" if job.waiting_for else ""
+        shown: list[RenderableType] = [Text.assemble((place, "yellow"), reason)]
+        if estimate and estimate.expected and estimate.as_of:
+            waited = (estimate.as_of - job.created_at).total_seconds() + time.monotonic() - self._seen
+            shown.append(Bar(waited, (estimate.expected - job.created_at).total_seconds(), style="yellow"))
+        shown.append(dim(self.expected() or "when it will start cannot be said yet"))
+        return shown
+
+    def _running(self) -> list[RenderableType]:
+        job = self.job
+        attempt = f", attempt {job.attempt}" if job.attempt > 1 else ""
+        granted = f" of {span(job.duration)}" if job.duration else ""
+        return [
+            Text.assemble(("running", "green"), f" on {plain(job.worker or 'a worker')}{attempt}"),
+            Bar(self.elapsed, job.duration or 0.0, style="green"),
+            dim(f"{span(self.elapsed)}{granted}"),
+        ]
+
+
+async def watch_as_json(client: Client, job: JobDocument) -> JobDocument:
+    """Print each event as a line; give the job when it has ended, `UnknownJob` if it is deleted before."""
+    async with aclosing(client.events(job.queue, job.id, job.version)) as events:
+        async for event in events:
+            typer.echo(event.model_dump_json(exclude={"id"} if event.id is None else set()))
+            job = with_news(job, event)
+    if job.state == "deleted":
+        raise UnknownJob(job.queue, job.id)
+    return job
+
+
+async def watch_in_lines(client: Client, sight: Sight) -> JobDocument:
+    """Tell each change in a line; give the job when it has ended, `UnknownJob` if it is deleted before."""
+    told = None
+    async with aclosing(follow(client, sight.job)) as seen:
+        async for job in seen:
+            sight.see(job)
+            if (line := sight.line()) and line != told:
+                say(line, err=True)
+                told = line
+    return sight.job
+
+
+async def watch_on_terminal(client: Client, sight: Sight) -> JobDocument:
+    """Draw the job again and again; give it when it has ended, `UnknownJob` if it is deleted before."""
+    console = Console(stderr=True, highlight=False)
+    with Live(sight, console=console, transient=True, auto_refresh=False) as live:
+
+        async def draw() -> None:
+            while True:
+                live.refresh()
+                await asyncio.sleep(1 / FRAMES_A_SECOND)
+
+        drawing = asyncio.create_task(draw())
+        try:
+            async with aclosing(follow(client, sight.job)) as seen:
+                async for job in seen:
+                    sight.see(job)
+                    live.refresh()
+        finally:
+            drawing.cancel()
+            with suppress(asyncio.CancelledError):
+                await drawing
+    return sight.job
+
+
+def print_end(job: JobDocument) -> None:
+    """Print what a program printed, each on its own output, or a handler's result; and why it failed."""
+    result = job.result
+    if "command" in job.run and isinstance(result, dict):
+        _print_output(sys.stdout, str(result.get("stdout") or ""))
+        _print_output(sys.stderr, str(result.get("stderr") or ""))
+    elif result is not None:
+        typer.echo(json.dumps(result, ensure_ascii=False))
+    if job.state != "completed":
+        why = f": {job.message}" if job.message else ""
+        say(f"maitred: {job.id} {job.state} ({job.code}){why}", err=True)
+
+
+def harmless(text: str) -> str:
+    """Give text without what could move a terminal's cursor or worse."""
+    return _COLOUR_OR_CONTROL.sub(lambda found: found[1] or "�", text)
+
+
+def _print_output(output: TextIO, text: str) -> None:
+    output.write(harmless(text) if output.isatty() else text)
+    output.flush()
+
+
+def _who(job: JobDocument) -> Text:
+    return plain(f"{job.submitter.type}:{job.submitter.id}")

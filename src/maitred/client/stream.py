@@ -1,0 +1,54 @@
+"""Reading a stream of server-sent events: from bytes to messages, and to the types of the wire.
+
+Lines are split here, at line feeds only: what a job printed may hold characters that other readers take for
+the end of a line, such as U+2028.
+"""
+
+from collections.abc import AsyncIterable, AsyncIterator
+from typing import NamedTuple
+
+from maitred.wire import EVENTS, WatchEvent, decode_json
+
+EVENT_STREAM = "text/event-stream"
+
+
+class Message(NamedTuple):
+    """One event as it came: its name, its data, and its id if it has one."""
+
+    event: str
+    data: bytes
+    id: str | None
+
+
+async def messages(chunks: AsyncIterable[bytes]) -> AsyncIterator[Message]:
+    """Give the messages of a stream; one that breaks off in the middle is left out."""
+    event, data, id = "message", list[bytes](), None
+    async for line in _lines(chunks):
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if not line:
+            if data:
+                yield Message(event, b"\n".join(data), id)
+            event, data, id = "message", [], None
+        elif name == b"event":
+            event = value.decode(errors="replace")
+        elif name == b"data":
+            data.append(value)
+        elif name == b"id":
+            id = value.decode(errors="replace")
+
+
+def typed(message: Message) -> WatchEvent | None:
+    """Give the event that a message tells of; None for one that this client does not know."""
+    kind = EVENTS.get(message.event)
+    return kind.model_validate({**decode_json(message.data), "id": message.id}) if kind else None
+
+
+async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    begun: list[bytes] = []
+    async for chunk in chunks:
+        first, *others = chunk.split(b"\n")
+        begun.append(first)
+        for part in others:
+            yield b"".join(begun).removesuffix(b"\r")
+            begun = [part]

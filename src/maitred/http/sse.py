@@ -1,0 +1,52 @@
+"""Server-sent events: a watch as a stream of text that browsers and the client can take up again.
+
+Each event is `id` (where it can be gone on from), `event` and one line of `data`. A comment every 15 seconds
+keeps the connection open. The stream ends after the last event; a browser that asks again then is answered
+204, by which it knows that there is no more.
+"""
+
+from collections.abc import AsyncIterator
+
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from maitred.service.watch import Told, Watch
+from maitred.wire import encode_json
+
+EVENT_STREAM = "text/event-stream"
+HEARTBEAT = 15.0
+_HEARTBEAT = b": still here\n\n"
+# How long a browser waits before it comes back, in milliseconds.
+_RETRY = b"retry: 1000\n\n"
+
+
+def event_text(told: Told) -> bytes:
+    """Write one event."""
+    id = b"" if told.id is None else b"id: %b\n" % told.id.encode()
+    return b"%bevent: %b\ndata: %b\n\n" % (id, told.event.encode(), encode_json(told.data))
+
+
+class EventStream(StreamingResponse):
+    """Answers with the events of a watch, and leaves it when either side has enough."""
+
+    def __init__(self, watch: Watch) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(_texts(watch), headers=headers, media_type=EVENT_STREAM)
+        self._watch = watch
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send events until the job has ended or the reader has gone."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._watch.leave()
+
+
+async def _texts(watch: Watch) -> AsyncIterator[bytes]:
+    yield _RETRY
+    while not watch.ended:
+        told = await watch.next(HEARTBEAT)
+        if told is not None:
+            yield event_text(told)
+        elif not watch.closed:
+            yield _HEARTBEAT

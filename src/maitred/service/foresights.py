@@ -1,0 +1,81 @@
+"""The foresights of a server: one for each queue, started when the queue is first seen or asked for."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+
+import structlog
+
+from maitred.errors import StoreError
+from maitred.service.foresight import Foresight
+from maitred.service.watchers import Watchers
+from maitred.store.port import Stores
+
+LOOK_EVERY = 5.0
+
+_log = structlog.get_logger()
+
+
+class Foresights:
+    """What a server foresees, and who watches; `run` it in a task, and cancel that to stop it.
+
+    Until it runs nothing is foreseen, and nobody can watch.
+    """
+
+    def __init__(self, stores: Stores, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stores = stores
+        self._clock = clock
+        self._queues: dict[str, tuple[Foresight, Watchers]] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._running = False
+
+    async def run(self) -> None:
+        """Foresee for all queues until cancelled."""
+        self._running = True
+        try:
+            while True:
+                with contextlib.suppress(StoreError):
+                    for name in await self._stores.names():
+                        self.of(name)
+                await asyncio.sleep(LOOK_EVERY)
+        finally:
+            self.close()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def close(self) -> None:
+        """End all watches and begin no others; whoever watches may go on at another server."""
+        self._running = False
+        for _, watchers in self._queues.values():
+            watchers.close()
+
+    def of(self, queue: str) -> Foresight | None:
+        """Give the foresight of a queue that exists; None while nothing is foreseen."""
+        pair = self._pair(queue)
+        return pair and pair[0]
+
+    def watchers(self, queue: str) -> Watchers | None:
+        """Give those who watch jobs of a queue that exists; None while nobody can."""
+        pair = self._pair(queue)
+        return pair and pair[1]
+
+    def _pair(self, queue: str) -> tuple[Foresight, Watchers] | None:
+        if not self._running:
+            return None
+        if queue not in self._queues:
+            store = self._stores.queue(queue)
+            foresight = Foresight(store, clock=self._clock)
+            watchers = Watchers(store, foresight)
+            self._queues[queue] = (foresight, watchers)
+            for part in (foresight.run(), watchers.run()):
+                task = asyncio.create_task(part)
+                task.add_done_callback(_tell_of_bug)
+                self._tasks.append(task)
+        return self._queues[queue]
+
+
+def _tell_of_bug(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()):
+        _log.error("foresight has ended by a mistake of its own", exc_info=error)

@@ -1,0 +1,228 @@
+"""One watcher of one job: what it is told, in order, and where it can go on when it comes back.
+
+A version of a job is followed to its end. Each `state` and `result` has an id made of the entry that it comes
+from, the version, and a mark of what was told, so that a watcher that comes back hears what it has not heard,
+and nothing twice. A `place` has none: it is only good for the moment.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Self
+from zlib import crc32
+
+from maitred.core.estimate import Estimate
+from maitred.core.events import Started
+from maitred.core.job import Phase, View
+from maitred.core.settings import SECOND, Settings
+from maitred.service.document import Document, place_document, result_document, state_document
+from maitred.service.lanes import standing
+from maitred.service.recent import EntryId, JobEvent, entry_id, show_entry
+from maitred.wire import encode_json
+
+_END = "end"
+
+# What is expected is told again when it moved by a second and by a tenth of what is left; a promise, by this.
+_MOVED = SECOND
+_PROMISE_MOVED = 10_000
+
+
+class Told(NamedTuple):
+    """One event for a watcher; `id` where it can go on from there."""
+
+    event: str
+    data: Document
+    id: str | None = None
+
+
+class Mark(NamedTuple):
+    """How far a watcher came: the entry, the version that it follows, and what it was told last."""
+
+    entry: EntryId
+    version: int
+    digest: str
+
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """Read the id of an event; None if it is none."""
+        try:
+            entry, version, digest = text.split(".")
+            return cls(entry_id(entry), int(version), digest)
+        except ValueError:
+            return None
+
+    @property
+    def at_end(self) -> bool:
+        """Tell whether all was told."""
+        return self.digest == _END
+
+
+class Heard(NamedTuple):
+    """Something that happened to the job: in which entry, when, and what."""
+
+    entry: EntryId
+    now: int
+    event: JobEvent
+
+
+class Place(NamedTuple):
+    """What was told of a place."""
+
+    position: int | None
+    code: str | None
+    estimate: Estimate | None
+
+    def matters_after(self, before: "Place | None") -> bool:
+        """Tell whether a watcher who knows that should hear of this."""
+        if before is None or self[:2] != before[:2]:
+            return True
+        new, old = self.estimate, before.estimate
+        if new is None or old is None:
+            return new is not old
+        left = max(0, (new.expected or 0) - new.as_of)
+        return _moved(new.expected, old.expected, max(_MOVED, left // 10)) or _moved(
+            new.at_latest, old.at_latest, _PROMISE_MOVED
+        )
+
+
+def _moved(new: int | None, old: int | None, far: int) -> bool:
+    if new is None or old is None:
+        return new is not old
+    return abs(new - old) > far
+
+
+@dataclass(eq=False)
+class Watch:
+    """A job that is watched, as it was seen last.
+
+    Whoever has it calls `leave` in the end. `view` has all that happened before the time `seen`; what was
+    told last came from the entry `at`.
+    """
+
+    view: View
+    settings: Settings
+    at: EntryId
+    seen: int = 0
+    digest: str = ""
+    place: Place | None = None
+    place_told: float = 0.0
+    heard: list[Heard] = field(default_factory=list)
+    closed: bool = False
+    leave: Callable[[], None] = lambda: None
+    _told: deque[Told] = field(default_factory=deque)
+    _rung: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def record(self) -> int:
+        """The record of the version that is followed."""
+        return self.view.job.record
+
+    @property
+    def waits(self) -> bool:
+        """Tell whether the job waits, as far as is known."""
+        return self.view.job.phase is Phase.WAITING
+
+    def standing(self) -> tuple[str, bytes]:
+        """Give the lane and the order of its place."""
+        return standing(self.view)
+
+    async def next(self, timeout: float) -> Told | None:
+        """Wait for the next event; None if there is none for so long, or no more at all (`ended`)."""
+        if not self._told and not self.closed:
+            self._rung.clear()
+            try:
+                await asyncio.wait_for(self._rung.wait(), timeout)
+            except TimeoutError:
+                return None
+        return self._told.popleft() if self._told else None
+
+    @property
+    def ended(self) -> bool:
+        """Tell whether everything was told that there will be."""
+        return self.closed and not self._told
+
+    def close(self) -> None:
+        """Tell nothing more."""
+        self.closed = True
+        self._rung.set()
+
+    def needs_view(self) -> bool:
+        """Tell whether the job has to be read before what was heard can be told."""
+        return bool(self.heard) and not isinstance(self.heard[-1].event, Started)
+
+    def tell_heard(self, view: View | None, settings: Settings) -> None:
+        """Tell what was heard; `view` is the job as it is now, None if it is gone or was not read."""
+        heard, self.heard, self.settings = self.heard, [], settings
+        if not heard:
+            return
+        for each in heard:
+            if isinstance(each.event, Started) and each.now >= self.seen:
+                self._tell_started(each.event, each.entry)
+        last = heard[-1]
+        if isinstance(last.event, Started):
+            return
+        if view is None:
+            self.tell_deleted(last.entry)
+        else:
+            self.tell_state(view, settings, last.entry)
+
+    def tell_state(self, view: View, settings: Settings, entry: EntryId) -> None:
+        """Tell the state of the job as it is, if that is news; and the result, if it has ended."""
+        self.view, self.settings, self.seen = view, settings, view.now
+        self._tell_state(state_document(view, settings), entry)
+        if view.job.phase is Phase.ENDED:
+            self._tell(Told("result", result_document(view), self._id(entry, _END)))
+            self.close()
+
+    def tell_deleted(self, entry: EntryId) -> None:
+        """Tell that the job is gone."""
+        gone = {"state": "deleted", "phase": None, "version": self.view.job.version}
+        self._tell(Told("state", gone, self._id(entry, _END)))
+        self.close()
+
+    def tell_reset(self) -> None:
+        """Tell that something may have happened that cannot be told any more."""
+        self.digest, self.place = "", None
+        self._tell(Told("reset", {}))
+
+    def tell_place(self, place: Place, view: View) -> None:
+        """Tell position, estimate and reason; one that was not fetched yet is replaced."""
+        self.place = place
+        document = place_document(view, self.settings, place.estimate)
+        if self._told and self._told[-1].event == "place":
+            self._told.pop()
+        self._tell(Told("place", document))
+
+    def _tell_started(self, event: Started, entry: EntryId) -> None:
+        """Tell of a start from the event alone, and know the job as running."""
+        job = self.view.job
+        running = replace(
+            job,
+            phase=Phase.RUNNING,
+            stage=max(1, job.stage),
+            attempt=event.attempt,
+            worker=event.worker,
+            code="",
+            message="",
+        )
+        self.view = replace(
+            self.view, job=running, position=None, granted=event.duration, started=event.start
+        )
+        self.place = None
+        self._tell_state(state_document(self.view, self.settings), entry)
+
+    def _tell_state(self, document: Document, entry: EntryId) -> None:
+        digest = f"{crc32(encode_json(document)):08x}"
+        if digest != self.digest:
+            self.digest = digest
+            self._tell(Told("state", document, self._id(entry, digest)))
+
+    def _id(self, entry: EntryId, digest: str) -> str:
+        self.at = max(self.at, entry)
+        return f"{show_entry(self.at)}.{self.view.job.version}.{digest}"
+
+    def _tell(self, told: Told) -> None:
+        if not self.closed:
+            self._told.append(told)
+            self._rung.set()
