@@ -622,3 +622,20 @@ async def test_each_of_many_newer_versions_gets_the_slot_of_an_older_one_in_one_
         await floor.put(f"e{n}", FAST, who=people[n])
     await floor.after(5)
     assert len(floor.stops()) == 12
+
+
+async def test_what_has_expired_in_line_takes_nothing_from_those_behind(floor: Floor) -> None:
+    await floor.open(3, 3, 1)
+    await floor.store.pause("u", "")
+    for n in range(201):
+        who = Submitter("user", f"x{n}")
+        expires = floor.clock.now + SECOND
+        late = Order(f"x{n}", who, NEED, b"", level=SLOW, elastic=False, delay=0, expires_at=expires)
+        await floor.store.put([late])
+    await floor.put("s", SLOW)
+    for id in ("f1", "f2", "f3"):
+        await floor.put(id, FAST)
+    floor.clock.now += 2 * SECOND
+    await floor.store.resume()
+    await floor.look()
+    assert floor.order == ["s", "f1", "f2"]

@@ -275,17 +275,19 @@ local function start_all(q, starts, mine, touched)
 end
 
 -- Seats whoever fits into what is free. Answers whether some could not be seated after all, and whether it ended
--- before a place for which somebody has to give way first.
+-- before a place for which somebody has to give way first. Where jobs in line have expired and are still to be
+-- ended, one place is taken at a time: what an expired one would have held is for the next.
 local function seat_all(q, caller, mine, patient)
   local all, room, units, starts, started = lanes(q), room_for(q, caller), free_units(q), {}, {}
   units.patient = patient and not q.settings.borrow
-  local left = math.min(q.left, q.free)
+  local singly = q.expiry_at <= q.now
+  local left = singly and 1 or math.min(q.left, q.free)
   for _, group in ipairs(groups(all)) do
     if left > 0 then left = walk(q, group, room, units, left, true, starts, started) end
   end
   if q.settings.eager and left > 0 then walk(q, pooled_of(all), room, units, left, false, starts, started) end
   if #starts == 0 then return false, units.early end
-  local again = start_all(q, starts, mine, all)
+  local again = start_all(q, starts, mine, all) or singly
   for crew in pairs(q.crews.list) do
     for _, worker in ipairs(room[crew] or {}) do write_leases(q, worker) end
   end
