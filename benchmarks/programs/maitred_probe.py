@@ -88,7 +88,7 @@ class Probe:
         running = asyncio.create_task(lookout.run())
         await asyncio.sleep(0)
         foresight = lookout.of(self._store.queue)
-        assert foresight is not None  # noqa: S101 - it runs
+        assert foresight is not None
         await foresight.ready.wait()
         desk = ServerDesk(self._stores, foresights=lookout)
         begun = time.perf_counter()

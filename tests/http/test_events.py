@@ -46,7 +46,8 @@ class House:
         """End what runs; what is next starts."""
         self.held += [message for message in await self.store.park("w", 0.01) if isinstance(message, Start)]
         done, self.held = self.held, []
-        shift = await self.store.finish("w", [Finish(start.lease, code, result=b'{"ok":1}') for start in done])
+        results = [Finish(start.lease, code, result=b'{"ok":1}') for start in done]
+        shift = await self.store.finish("w", results)
         self.held += shift.starts
 
     @contextlib.asynccontextmanager

@@ -143,7 +143,8 @@ def changes(before: Snapshot, after: Snapshot) -> list[Event]:
     found: list[Event] = []
     old, new = set(before.places), set(after.places)
     runs = list(_runs(before, after))
-    found += _left(old, old - new, Counter(_lane(after, event) for event in runs if isinstance(event, Started)))
+    starts = Counter(_lane(after, event) for event in runs if isinstance(event, Started))
+    found += _left(old, old - new, starts)
     found += [Added(str(place.lane), order_of(place)) for place in new - old]
     found += runs
     found += _jobs(before, after)

@@ -135,7 +135,8 @@ class Foresight:
     @property
     def current(self) -> bool:
         """Tell whether estimates of the head hold all that was heard, as they do soon after a change."""
-        return self.picture is not None and (self._near is None or not self._near.stale or self._may_refresh())
+        near = self._near
+        return self.picture is not None and (near is None or not near.stale or self._may_refresh())
 
     def position(self, lane: str, order: bytes) -> int | None:
         """Tell the position of a place; None if it is not in line, as far as is known."""
