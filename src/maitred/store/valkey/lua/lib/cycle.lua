@@ -7,7 +7,8 @@ local function cycle(q, caller)
   local mine = {}
   q.more, q.overdue_at, q.left = false, NEVER, STARTS_PER_CYCLE
   if q.paused then return mine end
-  local patient, again, early, freed = true
+  local patient = true
+  local again, early, freed
   repeat
     again, early = false, false
     if q.waiting > 0 and q.free > 0 then again, early = seat_all(q, caller, mine, patient) end
