@@ -83,7 +83,7 @@ class Probe:
             started += len(shift.starts)
 
     async def foresee(self, samples: int) -> dict[str, list[float]]:
-        """Submit, and move the head, in a server that foresees; give the milliseconds until that is foreseen."""
+        """Submit, and move the head, in a server that foresees; give the milliseconds that it takes."""
         lookout = Foresights(self._stores)
         running = asyncio.create_task(lookout.run())
         await asyncio.sleep(0)
@@ -92,7 +92,7 @@ class Probe:
         await foresight.ready.wait()
         desk = ServerDesk(self._stores, foresights=lookout)
         begun = time.perf_counter()
-        while not (await self._submit_shown(desk, "first"))["estimate"]:
+        while not (await self._submit_shown(desk, "first"))["estimate"]:  # noqa: ASYNC110 - it is measured
             await asyncio.sleep(0.05)
         deep = [1e3 * (time.perf_counter() - begun)]
         submits, heads = [], []
@@ -120,7 +120,7 @@ class Probe:
         begun = time.perf_counter()
         shift = await self._store.finish(_WORKER, [Finish(each.lease) for each in self._running[:1]])
         self._running = [*self._running[1:], *shift.starts]
-        while not (foresight.position(*place) == 1 and foresight.current):
+        while not (foresight.position(*place) == 1 and foresight.current):  # noqa: ASYNC110 - the same
             await asyncio.sleep(0.001)
         foresight.foresee(*place, foresight.now)
         return 1e3 * (time.perf_counter() - begun)

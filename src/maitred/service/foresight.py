@@ -21,7 +21,7 @@ from maitred.core.estimate import Estimate
 from maitred.core.events import Entry
 from maitred.core.job import Phase, View
 from maitred.core.settings import SECOND
-from maitred.errors import MaitredError
+from maitred.errors import MaitredError, StoreUnavailable
 from maitred.service.experience import Experience
 from maitred.service.lanes import edge_of, standing
 from maitred.service.outlook import Outlook
@@ -190,7 +190,8 @@ class Foresight:
                     pause, lost = FIRST_PAUSE, False
                     await self._follow()
                 except Exception as error:  # noqa: BLE001 - whatever it is, it must not be the end of estimates
-                    if not lost:
+                    # That the store is away is said by those who need it for more than this.
+                    if not lost and not isinstance(error, StoreUnavailable):
                         bug = None if isinstance(error, MaitredError) else error
                         about = {"queue": self._store.queue, "error": str(error)}
                         _log.warning("starts are not foreseen", **about, exc_info=bug)

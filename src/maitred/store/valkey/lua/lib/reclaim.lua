@@ -206,9 +206,10 @@ local function reclaim(q, caller)
     if q.elastics > 0 then q.overdue_at = q.cut_at end
     return false
   end
-  local any, freed, rolls = false, false, 0
+  local any, rolls = false, 0
   repeat
     q.moved = false
+    local freed
     freed, rolls = reclaim_along(q, caller, rolls)
     any = any or freed
   until not q.moved
