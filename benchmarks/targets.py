@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from benchmarks.figures.cycle import overtaking
+from benchmarks.figures.foresee import LENGTH
 from benchmarks.figures.server_time import key
 from benchmarks.results import Results, Spread, quotient
 from benchmarks.words import TIMES, spaced
@@ -84,6 +85,12 @@ def _floor(results: Results) -> Iterator[Target]:
     yield Target("estimates: a full pass over 100 000 waiting jobs", 0.15, whole, at_least=False, unit=" s")
     one = results.median(SUBJECT, "plan", "append_100000_us")
     yield Target("estimates: appending one job", 50.0, one, at_least=False, unit=" µs")
+    first = results.median(SUBJECT, "foresee", f"submit_p99_{LENGTH}_ms")
+    words = "submit and first estimate p99, 100 000 waiting"
+    yield Target(words, 20.0, first, at_least=False, unit=" ms")
+    head = results.median(SUBJECT, "foresee", f"head_max_{LENGTH}_ms")
+    words = "estimate of the head after it moved, 100 000 waiting"
+    yield Target(words, 250.0, head, at_least=False, unit=" ms")
 
 
 def _latency(results: Results) -> Iterator[Target]:

@@ -4,6 +4,7 @@ from benchmarks.figures.cycle import Cycle
 from benchmarks.figures.drain import Drain
 from benchmarks.figures.enqueue import Bulk, Single
 from benchmarks.figures.figure import Figure, Reading
+from benchmarks.figures.foresee import Foreseen
 from benchmarks.figures.idle import Idle
 from benchmarks.figures.latency import Latency
 from benchmarks.figures.memory import Memory
@@ -24,5 +25,6 @@ FIGURES: dict[str, Figure] = {
         ServerTime(),
         Cycle(),
         PlanCost(),
+        Foreseen(),
     )
 }

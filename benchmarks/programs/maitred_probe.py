@@ -7,6 +7,7 @@ client that gathers calls by itself would blur how many jobs went in one. See `f
 import asyncio
 import itertools
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -17,8 +18,12 @@ from benchmarks.programs.desk import Desk
 from maitred.core.classes import DurationClass, Limit
 from maitred.core.job import Finish, Order, Start, Submitter
 from maitred.core.settings import MINUTE, SECOND, Settings
+from maitred.service.desk import Desk as ServerDesk
+from maitred.service.foresight import Foresight
+from maitred.service.foresights import Foresights
+from maitred.service.lanes import standing
 from maitred.store.connect import connect
-from maitred.store.port import Store
+from maitred.store.port import Stores
 
 _WORKER = "probe"
 _FILL = 200
@@ -34,8 +39,9 @@ _SETTINGS = Settings(lease=30 * MINUTE, max_total=10_000_000, max_per_submitter=
 class Probe:
     """A queue, its submitters, and one worker that joins and leaves."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._store = stores.queue("bench")
         self._numbers = itertools.count()
         self._running: list[Start] = []
         self._submitters = 1
@@ -66,7 +72,7 @@ class Probe:
             await self._store.finish(_WORKER, [Finish(each.lease) for each in starts[-1:]])
 
     async def join(self, slots: int) -> None:
-        self._running = (await self._store.join(_WORKER, slots, ["noop"])).starts
+        self._running = (await self._store.join(_WORKER, slots, ["noop", "handler:noop"])).starts
 
     async def start(self, jobs: int) -> None:
         """Finish what runs and start as many, call after call, until so many have started."""
@@ -75,6 +81,49 @@ class Probe:
             shift = await self._store.finish(_WORKER, [Finish(each.lease) for each in self._running])
             self._running = shift.starts
             started += len(shift.starts)
+
+    async def foresee(self, samples: int) -> dict[str, list[float]]:
+        """Submit, and move the head, in a server that foresees; give the milliseconds that it takes."""
+        lookout = Foresights(self._stores)
+        running = asyncio.create_task(lookout.run())
+        await asyncio.sleep(0)
+        foresight = lookout.of(self._store.queue)
+        assert foresight is not None
+        await foresight.ready.wait()
+        desk = ServerDesk(self._stores, foresights=lookout)
+        begun = time.perf_counter()
+        while not (await self._submit_shown(desk, "first"))["estimate"]:  # noqa: ASYNC110 - it is measured
+            await asyncio.sleep(0.05)
+        deep = [1e3 * (time.perf_counter() - begun)]
+        submits, heads = [], []
+        for number in range(samples):
+            begun = time.perf_counter()
+            document = await self._submit_shown(desk, str(number))
+            submits.append(1e3 * (time.perf_counter() - begun))
+            if not document["estimate"]:
+                raise RuntimeError("a job was submitted and nothing was foreseen for it")
+            if number % 4 == 0:
+                heads.append(await self._move_head(foresight))
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        return {"submit": submits, "head": heads, "deep": deep}
+
+    async def _submit_shown(self, desk: ServerDesk, key: str) -> dict[str, Any]:
+        who = {"type": "user", "id": key}
+        return await desk.put(
+            self._store.queue, {"key": key, "submitter": who, "run": {"handler": "noop", "args": {}}}
+        )
+
+    async def _move_head(self, foresight: Foresight) -> float:
+        """Let the first in line start; give the milliseconds until the second is foreseen as the first."""
+        place = standing((await self._store.line(None, 2)).views[1])
+        begun = time.perf_counter()
+        shift = await self._store.finish(_WORKER, [Finish(each.lease) for each in self._running[:1]])
+        self._running = [*self._running[1:], *shift.starts]
+        while not (foresight.position(*place) == 1 and foresight.current):  # noqa: ASYNC110 - the same
+            await asyncio.sleep(0.001)
+        foresight.foresee(*place, foresight.now)
+        return 1e3 * (time.perf_counter() - begun)
 
     async def leave(self) -> None:
         await self._store.leave(_WORKER)
@@ -100,14 +149,13 @@ def _portions(total: int, size: int) -> Iterator[int]:
 
 async def serve(desk: Desk) -> None:
     stores = connect(f"unix://{os.environ['BENCH_STORE']}")
-    store = stores.queue("bench")
-    await store.configure(_SETTINGS)
-    probe = Probe(store)
+    await stores.queue("bench").configure(_SETTINGS)
+    probe = Probe(stores)
     desk.say(ready=True)
     for request in desk.requests():
         words: dict[str, Any] = dict(request)
-        await getattr(probe, words.pop("do"))(**words)
-        desk.say(done=True)
+        answer = await getattr(probe, words.pop("do"))(**words)
+        desk.say(done=True, **(answer or {}))
     await stores.close()
 
 

@@ -1,6 +1,7 @@
 """F1-F21 and F20: the Floor's cases, on the reference and on the real stores."""
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from maitred.core.classes import DurationClass, Limit
 from maitred.core.job import Band, Finish, Lease, Lower, Order, Put, Start, Stop, Submitter
 from maitred.core.settings import MINUTE, SECOND, Settings
-from maitred.errors import AlreadyEnded, LongerDuration, SettingsForbidden
+from maitred.errors import AlreadyEnded, LongerDuration, SettingsForbidden, StoreError
 from maitred.store.port import Store
 from tests.conftest import Clock
 
@@ -541,3 +542,100 @@ async def test_renewing_repeats_what_the_worker_may_have_missed(floor: Floor) ->
     await floor.store.renew("w", [start.lease for start in floor.started.values()])
     await floor.look()
     assert floor.lowered() == {"e": 10}
+
+
+@pytest.mark.parametrize("slots", [4, 5])
+async def test_nobody_gives_way_where_the_level_stays_full_all_the_same(floor: Floor, slots: int) -> None:
+    await floor.open(slots, 3, 3, policy="squeeze")
+    await floor.put("s1", SLOW)
+    await floor.put("s2", SLOW)
+    await floor.put("e")
+    await floor.put("f", FAST)
+    lower = Settings(classes=classes(slots, 1, 1), elastic="squeeze", lease=60 * MINUTE)
+    await floor.store.configure(lower)
+    await floor.after(5)
+    await floor.put("s3", SLOW)
+    assert floor.told == []
+    assert await floor.line() == ["s3"]
+
+
+async def test_as_many_give_way_as_a_level_over_its_limit_needs(floor: Floor) -> None:
+    await floor.open(5, 3, 3, policy="squeeze")
+    for id in ("e1", "e2", "e3"):
+        await floor.put(id)
+    lower = Settings(classes=classes(5, 1, 1), elastic="squeeze", lease=60 * MINUTE)
+    await floor.store.configure(lower)
+    await floor.after(5)
+    await floor.put("s", SLOW)
+    assert sorted(floor.stops()) == [(id, "cut", 3) for id in ("e1", "e2", "e3")]
+    for id in ("e1", "e2", "e3"):
+        await floor.finish(id, "cut")
+    assert "s" in floor.started
+
+
+async def test_an_interactive_job_that_was_deleted_does_not_start_again_before_it_has_stopped(
+    floor: Floor,
+) -> None:
+    await floor.open(2)
+    assert await floor.admit("i") == ""
+    await floor.store.remove("i")
+    assert await floor.admit("i") == "known"
+    await floor.finish("i", "deleted")
+    assert await floor.admit("i") == ""
+
+
+async def test_a_worker_that_is_refused_changes_nothing(floor: Floor) -> None:
+    await floor.open(1)
+    await floor.store.pause("u", "")
+    await floor.put("x", FAST, expires_at=floor.clock.now + SECOND)
+    floor.clock.now += 2 * SECOND
+    with suppress(StoreError):
+        await floor.store.join("w2", 5000, [NEED])
+    assert await floor.store.check() == []
+
+
+async def test_one_step_ends_a_bounded_number_of_expired_jobs(floor: Floor) -> None:
+    await floor.store.configure(Settings(lease=60 * MINUTE))
+    expires = floor.clock.now + SECOND
+    who = Submitter("user", "1")
+    for first in range(0, 1000, 100):
+        await floor.store.put(
+            [Order(f"j{first + k}", who, NEED, b"", delay=0, expires_at=expires) for k in range(100)]
+        )
+    floor.clock.now += 2 * SECOND
+    await floor.store.join("w", 1, [NEED])
+    assert (await floor.store.line(None, 1)).total == 1000 - 2 * 100 - 256
+    moment = await floor.store.tick()
+    assert moment.next_at is not None
+    assert moment.next_at <= moment.now
+    await floor.look()
+    assert (await floor.store.line(None, 1)).total == 0
+
+
+async def test_each_of_many_newer_versions_gets_the_slot_of_an_older_one_in_one_step(floor: Floor) -> None:
+    await floor.open(12, 12, 12)
+    people = [Submitter("user", f"p{n}") for n in range(12)]
+    for n, who in enumerate(people):
+        await floor.put(f"e{n}", who=who)
+    await floor.after(1)
+    for n in reversed(range(12)):
+        await floor.put(f"e{n}", FAST, who=people[n])
+    await floor.after(5)
+    assert len(floor.stops()) == 12
+
+
+async def test_what_has_expired_in_line_takes_nothing_from_those_behind(floor: Floor) -> None:
+    await floor.open(3, 3, 1)
+    await floor.store.pause("u", "")
+    for n in range(201):
+        who = Submitter("user", f"x{n}")
+        expires = floor.clock.now + SECOND
+        late = Order(f"x{n}", who, NEED, b"", level=SLOW, elastic=False, delay=0, expires_at=expires)
+        await floor.store.put([late])
+    await floor.put("s", SLOW)
+    for id in ("f1", "f2", "f3"):
+        await floor.put(id, FAST)
+    floor.clock.now += 2 * SECOND
+    await floor.store.resume()
+    await floor.look()
+    assert floor.order == ["s", "f1", "f2"]

@@ -109,7 +109,8 @@ def overtaken(state: Snapshot, rules: Settings, since: int) -> list[str]:
     ]
     # Where a stop is under way, it may be the one that the earlier place waits for.
     yielding = rules.elastic == "squeeze" and not state.credit
-    reach = max(state.giving_way, default=0) if yielding else 0
+    listed = [level for level, records in state.giving_way.items() for _ in records if yielding]
+    free = [units + sum(level >= k for level in listed) for k, units in enumerate(free, 1)]
     found = []
     for worker in state.workers.values():
         for hold in worker.holds:
@@ -124,7 +125,7 @@ def overtaken(state: Snapshot, rules: Settings, since: int) -> list[str]:
                 if place.due(state.now)
                 and place.rank(state.now) < taken
                 and place.lane.need in worker.serves
-                and all(free[k - 1] + (k <= level) > 0 or k <= reach for k in range(2, place.lane.level + 1))
+                and all(free[k - 1] + (k <= level) > 0 for k in range(2, place.lane.level + 1))
             ]
     return found
 
@@ -406,10 +407,11 @@ class BusyFloor(Both):
             order = self.order(id, job.submitter, level, job.need)
             self.both(lambda store: store.put([order]))
 
-    @rule(person=st.sampled_from(PEOPLE), need=st.sampled_from(NEEDS))
-    def admit(self, person: Submitter, need: str) -> None:
+    @rule(person=st.sampled_from(PEOPLE), need=st.sampled_from(NEEDS), again=st.booleans())
+    def admit(self, person: Submitter, need: str, again: bool) -> None:
         self.jobs += 1
-        self.both(lambda store: store.admit(Order(f"i{self.jobs}", person, need, b"")))
+        id = "i" if again else f"i{self.jobs}"
+        self.both(lambda store: store.admit(Order(id, person, need, b"")))
 
     @rule(step=st.sampled_from([0, SECOND, 2 * SECOND, 3 * SECOND, 8 * SECOND]))
     def tick(self, step: int) -> None:
@@ -443,9 +445,13 @@ class BusyFloor(Both):
         leases = [Lease(h.record, h.token) for h in self.holds(worker) if h not in forgotten]
         self.both(lambda store: store.renew(worker, leases))
 
-    @rule(serves=st.sampled_from([NEEDS, NEEDS, NEEDS[:1]]), slots=st.integers(0, 3))
-    def join(self, serves: list[str], slots: int) -> None:
-        self.both(lambda store: store.join("w2", slots, serves))
+    @rule(
+        worker=st.sampled_from(WORKERS[:2]),
+        serves=st.sampled_from([NEEDS, NEEDS, NEEDS[:1]]),
+        slots=st.integers(0, 4),
+    )
+    def join(self, worker: str, serves: list[str], slots: int) -> None:
+        self.both(lambda store: store.join(worker, slots, serves))
 
     @rule(worker=st.sampled_from(WORKERS[:2]))
     def leave_and_come_back(self, worker: str) -> None:

@@ -164,3 +164,15 @@ async def test_what_happened_while_nobody_listened_is_a_gap(store: Store, clock:
     await store.put([Order("b", Submitter("user", "1"), NEED, b"")])
     [entry] = await store.news(first.last_id, 1)
     assert entry.number == second.last_number + 1 > first.last_number + 1
+
+
+async def test_a_place_that_is_taken_is_told_from_one_that_is_left(store: Store) -> None:
+    await store.put([Order(id, Submitter("user", id), NEED, b"") for id in "abc"])
+    survey = await store.survey(600)
+    [lane] = survey.lanes
+    first, _, third = await store.places(lane, b"", 9)
+    await store.cancel("c", "")
+    await store.join("w", 1, [NEED])
+    told = [event for entry in await store.news(survey.last_id, 1) for event in entry.events]
+    assert [event for event in told if isinstance(event, Taken)] == [Taken(lane, first)]
+    assert [event for event in told if isinstance(event, Removed)] == [Removed(lane, third)]

@@ -1,82 +1,259 @@
-"""The stream of a job's events as it goes over the wire."""
+"""Watching a job over HTTP: what is told, in which order, and how a watcher goes on that was cut off."""
 
+import asyncio
+import contextlib
+import json
 from collections.abc import AsyncIterator
-from urllib.parse import quote
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
 
-from maitred.client.stream import Message, messages
-from maitred.http import sse
-from maitred.wire import decode_json
-from tests.http.guest import body, is_problem
-from tests.http.test_client_events import open_house
+from maitred.core.job import Finish, Start
+from maitred.core.settings import MINUTE, Settings
+from maitred.http import Server, create_app, own_hosts, sse, take_port
+from maitred.http.server import address
+from maitred.service import recent
+from maitred.service.desk import Desk
+from maitred.service.foresights import Foresights
+from maitred.store.memory import MemoryStores
+from maitred.store.port import Store
+from tests.http.guest import Guest, is_problem
 
-JOBS = "/api/v1/queues/grading/jobs"
+NEED = "handler:grade"
+
+
+class Event(NamedTuple):
+    """One event of a stream; a comment is one without a name."""
+
+    name: str
+    data: Any
+    id: str | None
+
+
+class House:
+    """A real server over a memory store, with a worker of one slot that does as it is told."""
+
+    def __init__(self, http: httpx.AsyncClient, store: Store, foresights: Foresights) -> None:
+        self.guest, self.store, self.foresights = Guest(http, store), store, foresights
+        self.held: list[Start] = []
+
+    async def works(self) -> None:
+        """Let the worker in."""
+        self.held += (await self.store.join("w", 1, [NEED])).starts
+
+    async def ends(self, code: str = "") -> None:
+        """End what runs; what is next starts."""
+        self.held += [message for message in await self.store.park("w", 0.01) if isinstance(message, Start)]
+        done, self.held = self.held, []
+        results = [Finish(start.lease, code, result=b'{"ok":1}') for start in done]
+        shift = await self.store.finish("w", results)
+        self.held += shift.starts
+
+    @contextlib.asynccontextmanager
+    async def watching(self, id: str, last: str | None = None) -> AsyncIterator[AsyncIterator[Event]]:
+        """Watch a job; give its events."""
+        headers = {"Last-Event-ID": last} if last else {}
+        url = f"{self.guest.url}/jobs/{id}/events"
+        async with self.guest.http.stream("GET", url, headers=headers, timeout=20) as answer:
+            assert answer.status_code == 200
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            yield events(answer)
+
+
+async def events(answer: httpx.Response) -> AsyncIterator[Event]:
+    """Read the events of a stream to its end."""
+    fields: dict[str, str] = {}
+    async for line in answer.aiter_lines():
+        name, _, value = line.partition(": ")
+        if line:
+            fields[name] = value
+        elif fields.keys() == {"retry"}:
+            fields = {}
+        else:
+            yield Event(fields.get("event", ""), json.loads(fields.get("data", "null")), fields.get("id"))
+            fields = {}
+
+
+async def until(stream: AsyncIterator[Event], name: str, **wanted: Any) -> Event:
+    """Read on up to an event with this name and these facts."""
+    async for event in stream:
+        if event.name == name and all(event.data.get(key) == value for key, value in wanted.items()):
+            return event
+    raise AssertionError(f"the stream ended without {name} {wanted}")
+
+
+async def rest(stream: AsyncIterator[Event]) -> list[Event]:
+    """Read to the end, without places."""
+    return [event async for event in stream if event.name != "place"]
 
 
 @pytest.fixture
-async def ended() -> AsyncIterator[tuple[httpx.AsyncClient, str]]:
-    """A job that was cancelled, and someone who asks about it."""
-    async with open_house() as (client, _), httpx.AsyncClient(base_url=client.address) as http:
-        job = await client.put("grading", body())
-        await client.cancel("grading", job.id, "enough")
-        yield http, f"{JOBS}/{quote(job.id, safe='')}/events"
+async def house(queue_name: str) -> AsyncIterator[House]:
+    stores = MemoryStores()
+    store = stores.queue(queue_name)
+    await store.configure(Settings(lease=60 * MINUTE))
+    foresights = Foresights(stores)
+    with take_port("127.0.0.1", 0) as taken:
+        app = create_app(Desk(stores, foresights=foresights), hosts=own_hosts(taken))
+        server = Server(app, closing=foresights.close)
+        serving = asyncio.create_task(server.serve([taken]))
+        await server.up.wait()
+        async with httpx.AsyncClient(base_url=address(taken)) as http:
+            yield House(http, store, foresights)
+            server.stop()
+        await serving
 
 
-async def told(answer: httpx.Response) -> list[Message]:
-    return [message async for message in messages(answer.aiter_bytes())]
+async def test_a_watcher_is_told_state_place_start_and_result_and_then_the_stream_ends(house: House) -> None:
+    await house.works()
+    await house.guest.submits("runs", "user:1")
+    await house.guest.submits("before", "user:2")
+    id = (await house.guest.submits("mine", "user:3"))["id"]
+    async with house.watching(id) as stream:
+        state = await anext(stream)
+        assert (state.name, state.data["state"], state.data["phase"]) == ("state", "pending", "waiting")
+        place = await anext(stream)
+        assert (place.name, place.id, place.data["position"]) == ("place", None, 2)
+        assert place.data["estimate"]["at_latest"]
+        assert place.data["waiting_for"]["code"]
+        await house.ends()
+        moved = await until(stream, "place", position=1)
+        assert moved.data["estimate"]["at_latest"] <= place.data["estimate"]["at_latest"]
+        await house.ends()
+        running = await until(stream, "state", phase="running")
+        assert running.data["worker"] == "w"
+        await house.ends()
+        ended = await rest(stream)
+        assert [event.name for event in ended] == ["state", "result"]
+        assert ended[-1].data["result"] == {"ok": 1}
+    gone_on = await house.guest.asks("GET", id, "/events", headers={"Last-Event-ID": ended[-1].id})
+    assert gone_on.status_code == 204
 
 
-async def test_a_job_that_has_ended_is_told_whole_and_the_stream_ends(
-    ended: tuple[httpx.AsyncClient, str],
+async def test_nobody_can_watch_a_job_that_is_not_known(house: House) -> None:
+    assert is_problem(await house.guest.asks("GET", "nothing", "/events"), 404, "unknown-job")
+
+
+async def test_a_watcher_that_was_cut_off_hears_the_rest_and_nothing_twice(house: House) -> None:
+    id = (await house.guest.submits())["id"]
+    async with house.watching(id) as stream:
+        first = await anext(stream)
+    await house.works()
+    async with house.watching(id, first.id) as stream:
+        running = await until(stream, "state")
+        assert running.data["phase"] == "running"
+    await house.ends()
+    async with house.watching(id, running.id) as stream:
+        told = await rest(stream)
+    assert [(event.name, event.data.get("state")) for event in told] == [
+        ("state", "completed"),
+        ("result", None),
+    ]
+
+
+async def test_a_start_and_an_end_that_were_missed_are_both_told(house: House) -> None:
+    id = (await house.guest.submits())["id"]
+    async with house.watching(id) as stream:
+        first = await anext(stream)
+        await house.works()
+        await until(stream, "state", phase="running")
+    await house.ends()
+    async with house.watching(id, first.id) as stream:
+        told = await rest(stream)
+    assert [event.data.get("phase", "-") for event in told] == ["running", None, "-"]
+
+
+async def test_a_watcher_that_comes_back_too_late_is_told_so_and_then_the_present(
+    house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    http, events = ended
-    answer = await http.get(events)
-    assert answer.headers["content-type"].startswith("text/event-stream")
-    assert answer.headers["cache-control"] == "no-store"
-    assert answer.text.startswith("retry: ")
-    state, result = await told(answer)
-    assert (state.event, decode_json(state.data)["state"]) == ("state", "failed")
-    assert (result.event, decode_json(result.data)["code"]) == ("result", "cancelled")
-    again = await http.get(events, headers={"last-event-id": result.id or ""})
-    assert (again.status_code, again.content) == (204, b"")
+    monkeypatch.setattr(recent, "KEPT", 4)
+    id = (await house.guest.submits())["id"]
+    async with house.watching(id) as stream:
+        first = await anext(stream)
+    for number in range(10):
+        other = await house.guest.submits(f"other{number}", f"user:{number}")
+        async with house.watching(other["id"]) as stream:
+            await anext(stream)
+    async with house.watching(id, first.id) as stream:
+        reset, state = await anext(stream), await anext(stream)
+    assert (reset.name, state.name, state.data["phase"]) == ("reset", "state", "waiting")
 
 
-async def test_whoever_was_cut_off_before_the_result_still_hears_it(
-    ended: tuple[httpx.AsyncClient, str],
-) -> None:
-    http, events = ended
-    state, result = await told(await http.get(events))
-    rest = await http.get(events, headers={"last-event-id": state.id or ""})
-    assert await told(rest) == [result]
+async def test_an_id_that_is_none_of_ours_is_answered_with_a_reset(house: House) -> None:
+    id = (await house.guest.submits())["id"]
+    async with house.watching(id, "what") as stream:
+        assert [(await anext(stream)).name, (await anext(stream)).name] == ["reset", "state"]
 
 
-@pytest.mark.parametrize("id", ["nonsense", "0-0.1.2.3", "\xc3\xa9"])
-async def test_an_id_from_which_nobody_can_go_on_is_a_reset(
-    ended: tuple[httpx.AsyncClient, str], id: str
-) -> None:
-    http, events = ended
-    answer = await http.get(events, headers=[(b"last-event-id", id.encode("latin-1"))])
-    assert [message.event for message in await told(answer)] == ["reset", "state", "result"]
+async def test_a_silent_stream_is_kept_open(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "HEARTBEAT", 0.05)
+    id = (await house.guest.submits())["id"]
+    async with house.watching(id) as stream:
+        names = [(await anext(stream)).name for _ in range(4)]
+    assert names == ["state", "place", "", ""]
 
 
-async def test_what_is_not_there_is_a_problem(ended: tuple[httpx.AsyncClient, str]) -> None:
-    http, events = ended
-    assert is_problem(await http.get(f"{JOBS}/nobody/events"), 404, "unknown-job")
-    assert is_problem(await http.get("/api/v1/queues/nope/jobs/x/events"), 404, "unknown-queue")
-    assert is_problem(await http.get(events, params={"version": 9}), 404, "unknown-job")
-    assert is_problem(await http.get(events, params={"version": 0}), 422, "invalid")
-    assert is_problem(await http.get(events, params={"from": 0}), 422, "invalid")
+async def test_a_watcher_of_a_deleted_job_is_told_so(house: House) -> None:
+    id = (await house.guest.submits())["id"]
+    async with house.watching(id) as stream:
+        await until(stream, "place")
+        assert (await house.guest.asks("DELETE", id)).status_code == 204
+        told = await rest(stream)
+    assert [event.data["state"] for event in told] == ["deleted"]
 
 
-async def test_a_silent_stream_is_kept_open_by_comments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "HEARTBEAT", 0.01)
-    async with open_house() as (client, _), httpx.AsyncClient(base_url=client.address) as http:
-        job = await client.put("grading", body())
-        async with http.stream("GET", f"{JOBS}/{quote(job.id, safe='')}/events") as answer:
-            async for line in answer.aiter_lines():
-                if line.startswith(":"):
-                    break
-            else:
-                pytest.fail("the stream ended")
+async def test_streams_end_when_the_server_stops(house: House) -> None:
+    id = (await house.guest.submits())["id"]
+    async with house.watching(id) as stream:
+        await until(stream, "place")
+        house.foresights.close()
+        assert not await rest(stream)
+
+
+async def test_a_thousand_watchers_hear_of_the_start_and_the_end(house: House) -> None:
+    id = (await house.guest.submits())["id"]
+    base = house.guest.http.base_url
+    asked = f"GET {house.guest.url}/jobs/{id}/events HTTP/1.1\r\nHost: {base.netloc.decode()}\r\n\r\n"
+    waiting = asyncio.Semaphore(0)
+
+    async def watch() -> list[str]:
+        reader, writer = await asyncio.open_connection(base.host, base.port)
+        writer.write(asked.encode())
+        heard: list[str] = []
+        while not heard or heard[-1] != "result":
+            line = (await reader.readline()).decode().strip()
+            if line.startswith("event: "):
+                heard.append(line.removeprefix("event: "))
+                if heard[-1] == "place":
+                    waiting.release()
+        writer.close()
+        return heard
+
+    watchers = [asyncio.create_task(watch()) for _ in range(1_000)]
+    for _ in watchers:
+        await waiting.acquire()
+    await house.works()
+    await house.ends()
+    heard = await asyncio.gather(*watchers)
+    assert all(names == ["state", "place", "state", "state", "result"] for names in heard)
+    told = house.foresights.watchers(house.store.queue)
+    assert told is not None
+    assert not len(told)
+
+
+async def test_a_queue_tells_how_long_jobs_waited_and_how_its_ranges_held(house: House) -> None:
+    assert (await house.guest.sees(""))["waits"] is None
+    await house.works()
+    last: dict[str, Any] = {}
+    for number in range(6):
+        last = await house.guest.submits(f"k{number}", f"user:{number}")
+    async with house.watching(last["id"]) as stream:
+        for _ in range(6):
+            await house.ends()
+        await rest(stream)
+    waits = (await house.guest.sees(""))["waits"]
+    assert waits["count"] == 6
+    assert 0 <= waits["p50"] <= waits["p90"] <= waits["p99"]
+    assert waits["estimate"]["quoted"] >= 5
+    assert 0 <= waits["estimate"]["covered"] <= waits["estimate"]["quoted"]

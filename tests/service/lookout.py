@@ -1,4 +1,4 @@
-"""A desk that foresees, on a clock that the tests set: a small language for who waits, and what is promised."""
+"""A desk that foresees, on a clock that the tests set: a small language for promises."""
 
 import asyncio
 import contextlib

@@ -1,21 +1,27 @@
 """What a server foresees: promises that hold, and what is expected, as callers of the desk are told it."""
 
+import asyncio
 import contextlib
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from maitred.core.classes import DurationClass, Limit
+from maitred.core.events import Entry
+from maitred.core.job import Order, Submitter
 from maitred.core.occupancy import Running
 from maitred.core.settings import SECOND, Settings
-from maitred.errors import NotMovable
+from maitred.errors import NotMovable, StoreUnavailable
+from maitred.service.foresight import NEAR, Foresight
 from maitred.service.lanes import standing
 from maitred.service.picture import STOP_MARGIN, TIMER_SLACK
-from maitred.store.port import Stores
+from maitred.store.port import Store, Stores
 from tests.conftest import Clock
 from tests.http.floor import THREE
 from tests.service.lookout import Lookout, Quote, looking_out, quote_of
+from tests.waiting import eventually
 
 CLASSES = ("fast", "medium", "slow", None)
 ONE_SLOT = replace(
@@ -74,8 +80,7 @@ async def test_f15_holds_for_a_server_that_looks_only_afterwards(
         assert await other.quotes(ids) == before
 
 
-@pytest.mark.parametrize("policy", ["borrow", "squeeze"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("policy", "seed"), [("borrow", 0), ("squeeze", 1)])
 async def test_f16_a_promise_never_moves_later_and_is_never_broken(
     lookout: Lookout, clock: Clock, policy: str, seed: int
 ) -> None:
@@ -375,3 +380,97 @@ async def test_the_picture_that_is_followed_is_the_one_that_is_looked_at(
         if number % 6 == 0:
             await same_as_a_fresh_look(elsewhere, lookout)
     await same_as_a_fresh_look(elsewhere, lookout)
+
+
+async def burst(lookout: Lookout, count: int) -> None:
+    """Let many submit at once."""
+    orders = [Order(f"b{n}", Submitter("user", str(n % 50)), "handler:grade", b"") for n in range(count)]
+    for first in range(0, count, 100):
+        await lookout.store.put(orders[first : first + 100])
+
+
+@pytest.mark.parametrize("kind", ["valkey", "redis"])
+async def test_after_a_burst_the_picture_is_the_one_that_is_looked_at(
+    lookout: Lookout, elsewhere: Stores
+) -> None:
+    await burst(lookout, 5_000)
+    await same_as_a_fresh_look(elsewhere, lookout)
+
+
+@pytest.mark.parametrize("kind", ["valkey"])
+async def test_behind_a_long_line_a_newcomer_is_foreseen_and_promised_in_the_answer_to_its_put(
+    lookout: Lookout, clock: Clock
+) -> None:
+    await lookout.works(2)
+    await burst(lookout, NEAR + 1_000)
+    await lookout.heard()
+
+    async def deep() -> bool:
+        return (await lookout.put("probe"))["estimate"] is not None
+
+    await eventually(deep, 20)
+    for number in range(10):
+        clock.now += SECOND // 100
+        document = await lookout.put(f"late{number}")
+        assert document["position"] > NEAR
+        assert document["estimate"]["expected"]
+        assert document["estimate"]["at_latest"]
+        await lookout.starts()
+        await lookout.ends(*list(lookout.held)[:1])
+
+
+async def test_entries_that_are_missing_make_it_look_again(lookout: Lookout, clock: Clock) -> None:
+    await lookout.works(1)
+    await lookout.heard()
+    before = lookout.foresight.picture
+    clock.now += 700 * SECOND  # nobody is told any more
+    await lookout.store.put([Order("unheard", Submitter("user", "1"), "handler:grade", b"")])
+    await lookout.store.survey(600)
+    await lookout.store.put([Order("heard", Submitter("user", "2"), "handler:grade", b"")])
+
+    async def looked_again() -> bool:
+        return lookout.foresight.picture is not before and lookout.foresight.ready.is_set()
+
+    await eventually(looked_again, 20)
+    await lookout.heard()
+    picture = lookout.foresight.picture
+    assert picture
+    assert len(picture.lanes) == (await lookout.store.status()).waiting
+
+
+async def test_a_store_that_was_lost_is_looked_at_again(stores: Stores, store: Store, clock: Clock) -> None:
+    lost = Losing(store)
+    foresight = Foresight(lost, clock=lambda: clock.now / SECOND)
+    task = asyncio.create_task(foresight.run())
+    await foresight.ready.wait()
+    lost.away = True
+    await store.put([Order("a", Submitter("user", "1"), "handler:grade", b"")])
+
+    async def forgotten() -> bool:
+        return foresight.picture is None
+
+    await eventually(forgotten, 20)
+    lost.away = False
+    await asyncio.wait_for(foresight.ready.wait(), 20)
+    assert foresight.picture
+    assert len(foresight.picture.lanes) == 1
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+class Losing:
+    """A store that does not tell while it is away."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self.away = store, False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def news(self, after: str, timeout: float) -> list[Entry]:
+        if self.away:
+            raise StoreUnavailable
+        told = await self._store.news(after, timeout)
+        if self.away:
+            raise StoreUnavailable
+        return told

@@ -5,7 +5,9 @@ these. They can be told again without harm: a place that is there already is not
 taken is named by the last place of it.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from maitred.core.floor import Kind
@@ -140,14 +142,31 @@ def changes(before: Snapshot, after: Snapshot) -> list[Event]:
     """Tell what happened between two states, as a store that compares them would tell it."""
     found: list[Event] = []
     old, new = set(before.places), set(after.places)
-    found += [Removed(str(place.lane), order_of(place)) for place in old - new]
+    runs = list(_runs(before, after))
+    starts = Counter(_lane(after, event) for event in runs if isinstance(event, Started))
+    found += _left(old, old - new, starts)
     found += [Added(str(place.lane), order_of(place)) for place in new - old]
-    found += _runs(before, after)
+    found += runs
     found += _jobs(before, after)
     found += [Deleted(record) for record in before.jobs.keys() - after.jobs.keys()]
     if (before.paused, _crews(before)) != (after.paused, _crews(after)):
         found.append(HouseChanged())
     return found
+
+
+def _left(line: set[Place], gone: set[Place], starts: Mapping[str, int]) -> Iterator[Event]:
+    """Tell which places were taken, as many of a lane's first ones as jobs of it started, and which left."""
+    for lane in {place.lane for place in gone}:
+        orders = sorted(order_of(place) for place in line if place.lane == lane)
+        left = {order_of(place) for place in gone if place.lane == lane}
+        taken = list(islice(takewhile(left.__contains__, orders), starts.get(str(lane), 0)))
+        if taken:
+            yield Taken(str(lane), taken[-1])
+        yield from (Removed(str(lane), order) for order in left.difference(taken))
+
+
+def _lane(snapshot: Snapshot, event: Started) -> str:
+    return str(snapshot.jobs[event.record].lane)
 
 
 def _runs(before: Snapshot, after: Snapshot) -> Iterator[Event]:

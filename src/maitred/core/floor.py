@@ -82,6 +82,10 @@ class Units:
         """Name the full levels that a job of this class needs."""
         return [k for k in range(2, level + 1) if self._free[k - 1] <= 0]
 
+    def beyond(self, level: int, yielding: Sequence[int]) -> int | None:
+        """Name the lowest level that a job of this class needs and that stays full whoever gives way."""
+        return next((k for k in self.full(level) if self._free[k - 1] + yielding[k - 1] <= 0), None)
+
     def longest(self) -> int:
         """Give the longest class that has room."""
         full = self.full(len(self._free))
@@ -140,9 +144,10 @@ class Floor:
         return [(w, hold) for w, hold in found if hold.kind is Kind.ELASTIC and hold.level >= least]
 
     @property
-    def reach(self) -> int:
-        """The highest class in which an elastic run could give up units."""
-        return max((hold.level for _, hold in self.elastics()), default=1)
+    def yielding(self) -> list[int]:
+        """How many units of each level over the first elastic runs could give up."""
+        levels = [hold.level for _, hold in self.elastics()]
+        return [sum(level >= k for level in levels) for k in range(1, len(self.settings.levels) + 1)]
 
     def highest(self, dice: bytes, number: int) -> list[tuple[Worker, Hold]]:
         """Choose by the n-th throw of the dice one of the elastic runs of the highest class, if any."""
@@ -178,19 +183,20 @@ class Floor:
 
         Whoever is given one starts it, or leaves it, before asking for the next; a start takes its units. A
         full level sets aside the classes that need it, a missing worker the lane. A `patient` walk ends with
-        None before a place that lacks only units which an elastic run could give up at once.
+        None before a place that lacks only units which elastic runs could give up at once.
         """
         units = Units([limit - used for limit, used in zip(self.limits, self.used, strict=True)])
         no_worker: set[Lane] = set()
+        nothing = [0] * len(self.settings.levels)
         for place in places:
             lane = place.lane
             if lane.level >= units.aside or lane in no_worker:
                 continue
             full = units.full(lane.level)
-            beyond = [k for k in full if not patient or k > self.reach]
+            beyond = units.beyond(lane.level, self.yielding if patient else nothing)
             worker = self.pick(lane.need, caller)
             if beyond:
-                units.aside = beyond[0]
+                units.aside = beyond
             elif not worker:
                 no_worker.add(lane)
             elif full:
@@ -249,23 +255,19 @@ class Reclaim:
             lane = place.lane
             if lane.level >= self.units.aside or lane in no_worker:
                 continue
-            if beyond := self._beyond_reach(lane.level):
+            if beyond := self.units.beyond(lane.level, self.floor.yielding):
                 self.units.aside = beyond
                 continue
             group = self._slot_for(lane.need.removeprefix(BLOCKED))
             if group is None:
                 no_worker.add(lane)
                 continue
-            if full := self.units.full(lane.level):
+            while full := self.units.full(lane.level):
                 self.rolls += 1
                 self._lower(self.floor.highest(self.dice, self.rolls)[0], full[0] - 1)
             self.slots[group] -= 1
             self.units.take(lane.level)
         return self.freed_at_once
-
-    def _beyond_reach(self, level: int) -> int | None:
-        """Name the lowest full level that a job of this class needs and no elastic run could give it."""
-        return next((k for k in self.units.full(level) if k > self.floor.reach), None)
 
     def _slot_for(self, need: str) -> frozenset[str] | None:
         """Find a slot with workers that serve the need; if there is none, make one by a stop."""

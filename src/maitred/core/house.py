@@ -215,7 +215,7 @@ class House(Seating):
 
     def _denied(self, order: Order) -> Denial:
         mine = [h for _, h in self.floor.interactives() if self.jobs[h.record].submitter == order.submitter]
-        if order.id in self.newest:
+        if order.id in self.newest or order.id in self.stops.values():
             return "known"
         if self.paused is not None:
             return "paused"

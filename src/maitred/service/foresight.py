@@ -21,7 +21,7 @@ from maitred.core.estimate import Estimate
 from maitred.core.events import Entry
 from maitred.core.job import Phase, View
 from maitred.core.settings import SECOND
-from maitred.errors import MaitredError
+from maitred.errors import MaitredError, StoreUnavailable
 from maitred.service.experience import Experience
 from maitred.service.lanes import edge_of, standing
 from maitred.service.outlook import Outlook
@@ -49,7 +49,7 @@ NEAR = 2_000
 NEAR_CHANGED = 0.05
 NEAR_UNCHANGED = 0.25
 # A slice of the deep outlook, how often it is made at most, and which part of the time that may take.
-SLICE = 1_000
+SLICE = 200
 DEEP_EVERY = 1.0
 DEEP_UNCHANGED = 5.0
 DEEP_SHARE = 0.1
@@ -135,7 +135,8 @@ class Foresight:
     @property
     def current(self) -> bool:
         """Tell whether estimates of the head hold all that was heard, as they do soon after a change."""
-        return self.picture is not None and (self._near is None or not self._near.stale or self._may_refresh())
+        near = self._near
+        return self.picture is not None and (near is None or not near.stale or self._may_refresh())
 
     def position(self, lane: str, order: bytes) -> int | None:
         """Tell the position of a place; None if it is not in line, as far as is known."""
@@ -189,7 +190,8 @@ class Foresight:
                     pause, lost = FIRST_PAUSE, False
                     await self._follow()
                 except Exception as error:  # noqa: BLE001 - whatever it is, it must not be the end of estimates
-                    if not lost:
+                    # That the store is away is said by those who need it for more than this.
+                    if not lost and not isinstance(error, StoreUnavailable):
                         bug = None if isinstance(error, MaitredError) else error
                         about = {"queue": self._store.queue, "error": str(error)}
                         _log.warning("starts are not foreseen", **about, exc_info=bug)
@@ -252,7 +254,7 @@ class Foresight:
                 self._renewed = time.monotonic()
                 self._heard = (survey.now, self._clock())
                 picture.look(survey)
-                self._stale()
+                self._stale(broken=True)
             full = len(entries) >= FULL_PAGE
             if full and self.now - entries[-1].now > LAG:
                 return
@@ -274,7 +276,7 @@ class Foresight:
                 return False
             self.recent.add(entry)
             if picture.follow(entry, self._added if known else _nobody) and known:
-                self._stale()
+                self._stale(broken=picture.surprised)
         if entries and known:
             if entries[-1].now >= self.now:
                 self._heard = (entries[-1].now, self._clock())
@@ -290,10 +292,11 @@ class Foresight:
             if outlook is not None:
                 outlook.add(lane, order, now)
 
-    def _stale(self) -> None:
+    def _stale(self, *, broken: bool) -> None:
         for outlook in (self._near, self._deep, self._coming):
             if outlook is not None:
                 outlook.stale = True
+                outlook.broken |= broken
 
     def _forget(self) -> None:
         """Foresee nothing until the store was looked at again."""
@@ -324,8 +327,10 @@ class Foresight:
             await asyncio.sleep(PAUSE)
         deep = self._coming = self._outlook(picture, self.now, None)
         while not deep.done:
+            begun = time.monotonic()
             deep.plan(SLICE)
-            await asyncio.sleep(0)
+            # Whoever is answered meanwhile takes several turns of the loop, and must not wait in each.
+            await asyncio.sleep(time.monotonic() - begun)
         self._coming = None
         if picture is self.picture:
             self._deep = deep

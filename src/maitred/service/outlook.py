@@ -3,6 +3,10 @@
 It is planned as far as it is asked for, or bit by bit in the background. Whoever joins at the end later is
 appended, which moves nobody. Whoever joins in the middle is told what would be, had it stood there, until
 there is a newer outlook.
+
+An outlook is `stale` once anything else changed. What it promises holds all the same, to newcomers too, since
+it has all who stand before them; unless it is `broken`: somebody came in before its end, or started or left
+in a way that it could not count with.
 """
 
 from collections import deque
@@ -27,6 +31,7 @@ class Outlook:
     ) -> None:
         self.as_of = occupancy.now
         self.stale = False
+        self.broken = False
         self._most = most
         self._edge = edge_of(occupancy.now)
         self._lanes = lanes.copy(most)
@@ -55,14 +60,14 @@ class Outlook:
             self._forecast.prepare(len(self._forecast) - 1)
 
     def add(self, name: str, order: bytes, now: int) -> None:
-        """Hear of a place that joined; if it is not at the end, the outlook is stale from now on."""
-        if self.stale or self._lanes.has(name, order) or not self._catch_up(now):
+        """Hear of a place that joined; if it is not at the end, the outlook is broken from now on."""
+        if self.broken or self._lanes.has(name, order) or not self._catch_up(now):
             return
         before = self._lanes.before(name, order, self._edge)
         if before >= (self._most or before + 1):
             return
         if before < self._length:
-            self.stale = True
+            self.stale = self.broken = True
             return
         lane = self._lanes[name]
         lane.add(order)
@@ -83,18 +88,17 @@ class Outlook:
         if known:
             return self._forecast.estimate(place)
         estimate = self._forecast.imagine(place, self._seen(name, order))
-        # Whoever came in before a newcomer may not be in here.
-        return estimate._replace(at_latest=None) if self.stale else estimate
+        return estimate._replace(at_latest=None) if self.broken else estimate
 
     def _catch_up(self, now: int) -> bool:
         """Let time pass for newcomers, who are released after the outlook was made.
 
-        If others fall due by that, the order of the line is another, and the outlook is stale.
+        If others fall due by that, the order of the line is another, and the outlook is broken.
         """
         edge = edge_of(now)
         if edge > self._edge:
             if not self._lanes.same_dues(self._edge, edge):
-                self.stale = True
+                self.stale = self.broken = True
                 return False
             self._edge = edge
         return True

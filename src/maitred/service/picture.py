@@ -43,6 +43,7 @@ class Picture:
         self.last = entry_id(survey.last_id)
         self.number = survey.last_number
         self.changed_house = False
+        self.surprised = False
         self._experience = experience
         self._pending: Survey | None = None
         self._codes: dict[int, str] = {}
@@ -62,7 +63,8 @@ class Picture:
     def follow(self, entry: Entry, added: Callable[[str, bytes, int], None]) -> bool:
         """Apply what one call changed; tell whether anything but places that were added has changed.
 
-        `added` is called for each of those. The entry must be the next one.
+        `added` is called for each of those. The entry must be the next one. If anybody started who stood not
+        in line, or the house changed, nobody could count with it: then the picture is `surprised`.
         """
         this = entry_id(entry.id)
         self._settle(this, before=True)
@@ -80,6 +82,7 @@ class Picture:
             else:
                 started += isinstance(event, Started) and event.kind is not Kind.INTERACTIVE
                 more |= self._apply(event, entry.now)
+        self.surprised = started > taken or any(isinstance(event, HouseChanged) for event in entry.events)
         for _ in range(started - taken):
             # Whoever finds a free slot starts without standing in line.
             self._experience.waited(entry.now, entry.now)

@@ -380,21 +380,25 @@ class MemoryStore:
         )
 
     def _rung(self, shift: Shift) -> Shift:
-        self._ring()
+        self._ring(answered=shift.known)
         return shift
 
-    def _ring(self) -> None:
+    def _ring(self, *, answered: bool = False) -> None:
         self._note_changes()
-        self._wake()
+        self._wake(answered=answered)
         for name, event in self._arrived.items():
             if self._house.inboxes.get(name):
                 event.set()
 
-    def _wake(self) -> None:
-        """Tell one worker to look at the clock if the next moment that matters has come forward."""
+    def _wake(self, *, answered: bool) -> None:
+        """Tell one worker to look at the clock if the next moment that matters has come forward.
+
+        A worker whose call was answered knows that moment.
+        """
         house = self._house
         moment = house.next_at()
-        if moment is not None and (moment < self._alarm or self._alarm <= house.now) and house.floor.workers:
+        forward = moment is not None and (moment < self._alarm or self._alarm <= house.now)
+        if forward and not answered and house.floor.workers:
             house.inboxes.setdefault(next(iter(house.floor.workers)), []).append(Wake())
         self._alarm = NEVER if moment is None else moment
 

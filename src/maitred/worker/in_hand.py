@@ -16,7 +16,7 @@ import structlog
 
 from maitred.core.job import Finish, Lease, Lower, Shift, Start, Stop
 from maitred.worker.deadlines import Deadlines
-from maitred.worker.outcome import STOPPED, TIME_LIMIT, Outcome, Why, stopped
+from maitred.worker.outcome import STOPPED, TIME_LIMIT, Outcome, Why
 from maitred.worker.reach import Reach
 from maitred.worker.reports import Reports
 from maitred.worker.run import Run
@@ -70,18 +70,14 @@ class InHand:
         if lease in self._past or lease in self._returning:
             return
         self._past[lease] = start.start
-        limit, code, lowered = start.duration or self._time_limit, TIME_LIMIT, False
+        limit, code = start.duration or self._time_limit, TIME_LIMIT
         if self._lowered and lease in self._lowered:
             order, _ = self._lowered.pop(lease)
-            if lowered := order.duration <= limit:
+            if order.duration <= limit:
                 limit, code = order.duration, order.code
         at = self._clock.local_time(start.start + limit)
-        late = at <= time.monotonic()
-        if self._stopping.is_set() or (late and not lowered):
-            self._returning[lease] = None
+        if self._stopping.is_set() or at <= time.monotonic():
             self._hand_back([lease])
-        elif late:
-            self._reports.tell(Finish(lease, *stopped(Why(code, limit))))
         else:
             self._go(start, limit, code, at)
 
@@ -92,13 +88,12 @@ class InHand:
         self._deadlines.watch(run)
 
     def stop(self, order: Stop) -> None:
-        """End work, or see to it that it never begins if its start is still on the way by another road."""
-        why = Why(order.code, order.limit)
+        """End work; hand it back unbegun if its start is lost, or still on the way by another road."""
         if run := self.runs.get(order.lease):
-            self._stop(run, why)
+            self._stop(run, Why(order.code, order.limit))
         elif not self._knows(order.lease):
             self._past[order.lease] = self._told
-            self._reports.tell(Finish(order.lease, *stopped(why)))
+            self._hand_back([order.lease])
 
     def lower(self, order: Lower) -> None:
         """Leave work less time, from its start on; work that has had it ends at once."""
@@ -196,6 +191,8 @@ class InHand:
         self._deadlines.close()
 
     def _hand_back(self, leases: list[Lease]) -> None:
+        self._returning |= dict.fromkeys(leases)
+
         async def errand() -> None:
             await self._reports.hand_back(leases)
             for lease in leases:

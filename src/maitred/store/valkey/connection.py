@@ -178,8 +178,15 @@ class Connection:
         return await asyncio.shield(self._opening)
 
     def _opened(self, opening: "asyncio.Task[Wire]") -> None:
-        self._opening = None
-        if not opening.cancelled() and not opening.exception():
+        abandoned = opening is not self._opening
+        if not abandoned:
+            self._opening = None
+        if opening.cancelled() or opening.exception():
+            return
+        if abandoned:
+            # It was hung up in the very moment in which it came up.
+            opening.result().close()
+        else:
             self._wire = opening.result()
 
     async def _open(self) -> Wire:
@@ -223,6 +230,7 @@ class Connection:
         """Hang up."""
         if self._opening is not None:
             self._opening.cancel()
+            self._opening = None
         if self._wire is not None:
             self._wire.close()
             self._wire = None

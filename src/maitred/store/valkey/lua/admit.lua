@@ -22,7 +22,7 @@ local function served(q, need)
 end
 
 local function denial(q, id, submitter, need)
-  if call('HEXISTS', q.prefix .. K.Ids, id) == 1 then return 'known' end
+  if call('HEXISTS', q.prefix .. K.Ids, id) == 1 or is_blocked(q, id) then return 'known' end
   if q.paused then return 'paused' end
   if count_of_submitter(q, submitter) >= q.settings.interactive_per_submitter then return 'per-submitter' end
   if not served(q, need) then return 'no-worker' end

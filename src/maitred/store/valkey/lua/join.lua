@@ -21,8 +21,8 @@ end
 verb.join = function(keys, args)
   local q, fault = open(keys, args)
   if not q then return fault end
-  catch_up(q)
   if tonumber(args[4]) > MOST_SLOTS then return redis.error_reply('SLOTS a worker has at most ' .. MOST_SLOTS) end
+  catch_up(q)
   local needs = {}
   for i = 5, #args do needs[#needs + 1] = args[i] end
   local crew = crew_of(q, needs)

@@ -5,15 +5,17 @@
 -- Answers what the caller starts; the rest goes into the inboxes of other workers.
 local function cycle(q, caller)
   local mine = {}
-  q.more, q.overdue_at = false, NEVER
+  q.more, q.overdue_at, q.left = false, NEVER, STARTS_PER_CYCLE
   if q.paused then return mine end
-  local patient, again, early, freed = true
+  local patient = true
+  local again, early, freed
   repeat
     again, early = false, false
     if q.waiting > 0 and q.free > 0 then again, early = seat_all(q, caller, mine, patient) end
+    q.more = q.left == 0 and q.free > 0
     freed = not again and not q.more and q.waiting > 0 and reclaim(q, caller)
     patient = again or freed
-  until not (again or freed or early)
+  until q.more or not (again or freed or early)
   return mine
 end
 

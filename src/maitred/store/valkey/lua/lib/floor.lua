@@ -2,7 +2,7 @@
 -- slots and crew, `Free.<crew>` the free slots of workers that serve the same, `Leases.<worker>` what it holds.
 -- Runs that can be made to give way are in `Yielding.<crew>/<class>`, those that are being stopped in
 -- `Credit.<crew>`; neither has those of a draining worker.
--- gives: live_of, note_stop, stop_confirmed, worker_at, save_worker, settle, list_free, forget_worker, extend, yielding, reach_of, listing, list_run, is_blocked, unhand, free_of, held, all_leases, set_draining, lease_of, say_stop, say_lower, stop_run, stop, lower_run
+-- gives: live_of, note_stop, stop_confirmed, worker_at, save_worker, settle, list_free, forget_worker, extend, yielding, reach_of, yields_of, listing, list_run, is_blocked, unhand, free_of, held, all_leases, set_draining, lease_of, say_stop, say_lower, stop_run, stop, lower_run
 
 local INFO = '<HBc0'
 
@@ -108,6 +108,18 @@ local function reach_of(q)
   return 1
 end
 
+-- How many units of each level over the first elastic runs could give up.
+local function yields_of(q)
+  local yields, count, squeezed = {}, 0, q.elastics > 0 and not q.settings.borrow
+  for k = #q.settings.caps, 2, -1 do
+    if squeezed then
+      for crew in pairs(q.crews.list) do count = count + call('ZCARD', yielding(q, crew, k)) end
+    end
+    yields[k] = count
+  end
+  return yields
+end
+
 -- The newest version of a job waits for a stop, or does so no more; it has a place of its own from then on.
 local function set_blocked(q, id, blocked)
   write_ids(q)
@@ -118,6 +130,7 @@ local function set_blocked(q, id, blocked)
   mark(r, BLOCKED, blocked)
   join_own(q, r)
   touch(q, r)
+  q.moved = true
   if q.news then tell_run(q, 'C', r.key) end
 end
 

@@ -6,7 +6,7 @@
 local HEADS = 8
 
 -- Slots by crew and units by level, those of runs that are being stopped included.
-local function floor_to_be(q, caller)
+local function floor_to_be(q, caller, rolls)
   local room, slots, units = room_for(q, caller), {}, free_units(q)
   for crew in pairs(q.crews.list) do
     slots[crew] = 0
@@ -21,7 +21,7 @@ local function floor_to_be(q, caller)
       end
     end
   end
-  return { slots = slots, units = units, freed = false, rolls = 0 }
+  return { slots = slots, units = units, freed = false, rolls = rolls }
 end
 
 local function most_free(q, to_be, need)
@@ -130,14 +130,13 @@ local function chosen(q, runs, number)
   return runs[(string.byte(q.dice, at + 1) * 256 + string.byte(q.dice, at + 2)) % #runs + 1]
 end
 
--- The lowest full level that a job of this class needs and no elastic run could give it.
-local function beyond_reach(q, to_be, level)
-  local reach
-  for k = 2, level do
-    if to_be.units[k] <= 0 then
-      reach = reach or reach_of(q)
-      if k > reach then return k end
-    end
+-- The lowest level that a job of this class needs and that stays full whoever gives way.
+local function first_beyond(q, to_be, level)
+  local full = first_full(to_be.units, level)
+  if not full then return nil end
+  local yields = yields_of(q)
+  for k = full, level do
+    if to_be.units[k] + yields[k] <= 0 then return k end
   end
 end
 
@@ -163,23 +162,19 @@ local function reclaim_for(q, to_be, lane, crews)
     return
   end
   local full = first_full(to_be.units, lane.level)
-  if full then
+  while full do
     local level, runs = highest(q, crews)
     to_be.rolls = to_be.rolls + 1
     cut_for(q, to_be, chosen(q, runs, to_be.rolls), level, full - 1)
+    full = first_full(to_be.units, lane.level)
   end
   to_be.slots[crew] = to_be.slots[crew] - 1
   take_units(to_be.units, lane.level)
   lane.at, lane.taken = lane.at + 1, lane.taken + 1
 end
 
--- Makes runs give way to due places that lack only what those hold. Tells whether units came free at once, so that
--- the line is worth another walk.
-local function reclaim(q, caller)
-  if q.halts == 0 and (q.elastics == 0 or (q.settings.borrow and q.now < q.cut_at)) then
-    if q.elastics > 0 then q.overdue_at = q.cut_at end
-    return false
-  end
+-- One walk; answers whether units came free at once, and how often the dice were thrown by now.
+local function reclaim_along(q, caller, rolls)
   local to_be, crews = nil, {}
   for _, group in ipairs(groups(lanes(q))) do
     for _, lane in ipairs(group) do lane.heads, lane.dry = {}, false end
@@ -188,10 +183,10 @@ local function reclaim(q, caller)
       local lane, first = next_head(group)
       if not lane or (lane.band >= SCHEDULED and first > q.now) then break end
       if not to_be then
-        to_be = floor_to_be(q, caller)
+        to_be = floor_to_be(q, caller, rolls)
         for crew in pairs(q.crews.list) do crews[#crews + 1] = crew end
       end
-      local beyond = beyond_reach(q, to_be, lane.level)
+      local beyond = first_beyond(q, to_be, lane.level)
       if beyond then
         to_be.units.aside = beyond
         set_aside(group, beyond)
@@ -200,6 +195,24 @@ local function reclaim(q, caller)
       end
     end
   end
+  return to_be ~= nil and to_be.freed, to_be and to_be.rolls or rolls
+end
+
+-- Makes runs give way to due places that lack only what those hold. Tells whether units came free at once, so that
+-- the line is worth another walk. A stop moves the newer version of its job to another lane, under the feet of the
+-- walk: then it is walked again, for those who were passed over.
+local function reclaim(q, caller)
+  if q.halts == 0 and (q.elastics == 0 or (q.settings.borrow and q.now < q.cut_at)) then
+    if q.elastics > 0 then q.overdue_at = q.cut_at end
+    return false
+  end
+  local any, rolls = false, 0
+  repeat
+    q.moved = false
+    local freed
+    freed, rolls = reclaim_along(q, caller, rolls)
+    any = any or freed
+  until not q.moved
   if q.settings.borrow and q.now >= q.cut_at then
     q.cut_at = NEVER
     for crew in pairs(q.crews.list) do
@@ -207,5 +220,5 @@ local function reclaim(q, caller)
       if first then q.cut_at = math.min(q.cut_at, first + q.settings.caps[1]) end
     end
   end
-  return to_be ~= nil and to_be.freed
+  return any
 end

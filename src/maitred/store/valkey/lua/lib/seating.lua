@@ -54,7 +54,7 @@ end
 local function free_units(q)
   local units, limits = {}, limits_of(q)
   for k = 2, #limits do units[k] = limits[k] - q.used[k] end
-  units.aside, units.started = #limits + 1, 1
+  units.aside = #limits + 1
   return units
 end
 
@@ -101,19 +101,18 @@ local function peek(q, lane, member, taken)
   return record and job_at(q, record)
 end
 
--- The first full level that nobody can give up at once; an elastic run that starts in this walk could.
-local function first_beyond(q, units, full, level)
+-- The first level that stays full whoever gives way at once; elastic runs that start in this walk could, too.
+local function first_beyond(q, units, full, level, started)
   if not units.patient then return full end
-  units.reach = units.reach or reach_of(q)
-  local reach = math.max(units.reach, units.started)
-  for k = math.max(full, reach + 1), level do
-    if units[k] <= 0 then return k end
+  units.yields = units.yields or yields_of(q)
+  for k = full, level do
+    if units[k] + units.yields[k] + (started[k] or 0) <= 0 then return k end
   end
 end
 
 -- Merges the heads of some lanes and decides the starts; answers how many more may start. A patient walk ends
 -- before a place for which an elastic run has to give up units first.
-local function walk(q, group, room, units, left, due_only, starts)
+local function walk(q, group, room, units, left, due_only, starts, started)
   for _, lane in ipairs(group) do
     lane.heads = call('ZRANGE', lane.key, lane.taken, lane.taken + left - 1)
     lane.at = 1
@@ -124,7 +123,7 @@ local function walk(q, group, room, units, left, due_only, starts)
     local best, first, second = first_head(group)
     if not best or (due_only and best.band >= SCHEDULED and first > q.now) then return left end
     local full = first_full(units, best.level)
-    local beyond = full and first_beyond(q, units, full, best.level)
+    local beyond = full and first_beyond(q, units, full, best.level, started)
     local worker = not beyond and pick(q, room, best.need)
     if beyond then
       units.aside = beyond
@@ -137,7 +136,9 @@ local function walk(q, group, room, units, left, due_only, starts)
       if squeezed and level == 1 then
         local r = peek(q, best, member, room)
         level = r and start_class(q, units, r) or 1
-        units.started = math.max(units.started, level)
+        if r and has(r, ELASTIC) then
+          for k = 2, level do started[k] = (started[k] or 0) + 1 end
+        end
       end
       starts[#starts + 1] = { lane = best, member = member, worker = worker, level = level,
         release = first, arrival = second, record = false, pool = false }
@@ -274,20 +275,22 @@ local function start_all(q, starts, mine, touched)
 end
 
 -- Seats whoever fits into what is free. Answers whether some could not be seated after all, and whether it ended
--- before a place for which somebody has to give way first.
+-- before a place for which somebody has to give way first. Where jobs in line have expired and are still to be
+-- ended, one place is taken at a time: what an expired one would have held is for the next.
 local function seat_all(q, caller, mine, patient)
-  local all, room, units, starts = lanes(q), room_for(q, caller), free_units(q), {}
+  local all, room, units, starts, started = lanes(q), room_for(q, caller), free_units(q), {}, {}
   units.patient = patient and not q.settings.borrow
-  local left = math.min(STARTS_PER_CYCLE, q.free)
+  local singly = q.expiry_at <= q.now
+  local left = singly and 1 or math.min(q.left, q.free)
   for _, group in ipairs(groups(all)) do
-    if left > 0 then left = walk(q, group, room, units, left, true, starts) end
+    if left > 0 then left = walk(q, group, room, units, left, true, starts, started) end
   end
-  if q.settings.eager and left > 0 then walk(q, pooled_of(all), room, units, left, false, starts) end
+  if q.settings.eager and left > 0 then walk(q, pooled_of(all), room, units, left, false, starts, started) end
   if #starts == 0 then return false, units.early end
-  local again = start_all(q, starts, mine, all)
+  local again = start_all(q, starts, mine, all) or singly
   for crew in pairs(q.crews.list) do
     for _, worker in ipairs(room[crew] or {}) do write_leases(q, worker) end
   end
-  q.more = not again and #starts == STARTS_PER_CYCLE and q.free > 0
+  q.left = q.left - #starts
   return again, units.early
 end
