@@ -87,7 +87,8 @@ class Plan:
                     if units[0] > start:  # noqa: PLR1730 - a call for each would make the pass half as fast
                         start = units[0]
                 ready(start)
-            start = max(start, release)
+            if release > start:  # noqa: PLR1730 - as above
+                start = release
             end = start + span
             for units in prefixes[level]:
                 last = bisect_right(units, start) - 1
