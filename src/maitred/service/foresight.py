@@ -186,9 +186,10 @@ class Foresight:
         try:
             while True:
                 try:
-                    await self._look()
-                    pause, lost = FIRST_PAUSE, False
-                    await self._follow()
+                    if await self._look():
+                        pause, lost = FIRST_PAUSE, False
+                        await self._follow()
+                        continue
                 except Exception as error:  # noqa: BLE001 - whatever it is, it must not be the end of estimates
                     # That the store is away is said by those who need it for more than this.
                     if not lost and not isinstance(error, StoreUnavailable):
@@ -196,38 +197,46 @@ class Foresight:
                         about = {"queue": self._store.queue, "error": str(error)}
                         _log.warning("starts are not foreseen", **about, exc_info=bug)
                     lost = True
-                    self._forget()
-                    await asyncio.sleep(pause)
-                    pause = min(2 * pause, LONGEST_PAUSE)
+                self._forget()
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
         finally:
             planning.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await planning
 
-    async def _look(self) -> None:
-        """Take a new picture."""
+    async def _look(self) -> bool:
+        """Take a new picture; tell whether that was possible, with all that happened meanwhile."""
         survey = await self._store.survey(LISTEN)
         if self._known_history:
             self.recent.begin(entry_id(survey.last_id))
         else:
             await self._recall(survey)
         picture = Picture(survey, self.experience)
+        # The store keeps what it tells for a while only, and a long line takes longer to read.
+        meanwhile: list[Entry] = []
         for lane in survey.lanes:
             orders = picture.lanes[lane].orders
             while page := await self._store.places(lane, orders[-1] if orders else b"", PAGE):
                 orders += page
+                meanwhile += await self._store.news(meanwhile[-1].id if meanwhile else survey.last_id, 0)
         # The lanes are newer than the floor; both are right once all up to a second look is applied.
         picture.look(await self._store.survey(LISTEN))
         self._renewed = time.monotonic()
-        while not picture.settled:
-            self._apply(picture, await self._store.news(show_entry(picture.last), PATIENCE))
+        complete = self._apply(picture, meanwhile)
+        while complete and not picture.settled:
+            complete = self._apply(picture, await self._store.news(show_entry(picture.last), PATIENCE))
+        if not complete:
+            return False
         self.experience.forget_quotes()
         self._heard = (picture.now, self._clock())
         self.picture, self._near, self._deep = picture, None, None
+        self._tell()
         self.ready.set()
         self._changed.set()
         for listener in self.listeners:
             listener.missed()
+        return True
 
     async def _recall(self, survey: Survey) -> None:
         """Read once what happened before, as far as the store keeps it."""
@@ -281,11 +290,15 @@ class Foresight:
             if entries[-1].now >= self.now:
                 self._heard = (entries[-1].now, self._clock())
             self._changed.set()
-            self._told.set()
-            self._told = asyncio.Event()
+            self._tell()
             for listener in self.listeners:
                 listener.hear(entries)
         return True
+
+    def _tell(self) -> None:
+        """Wake all who wait for something to be heard."""
+        self._told.set()
+        self._told = asyncio.Event()
 
     def _added(self, lane: str, order: bytes, now: int) -> None:
         for outlook in (self._near, self._deep, self._coming):
@@ -302,6 +315,7 @@ class Foresight:
         """Foresee nothing until the store was looked at again."""
         self.picture = self._near = self._deep = None
         self.ready.clear()
+        self._tell()
 
     # ---------------------------------------------------------------- the deep outlook
 
@@ -323,8 +337,10 @@ class Foresight:
 
     async def _plan_deep(self, picture: Picture) -> None:
         """Plan the whole line, a slice at a time; whoever joins meanwhile is heard of."""
-        while not picture.settled:  # noqa: ASYNC110 - which takes one more answer of the store
-            await asyncio.sleep(PAUSE)
+        while not picture.settled:
+            await self._told.wait()
+            if picture is not self.picture:
+                return
         deep = self._coming = self._outlook(picture, self.now, None)
         while not deep.done:
             begun = time.monotonic()

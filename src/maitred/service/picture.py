@@ -47,6 +47,14 @@ class Picture:
         self._experience = experience
         self._pending: Survey | None = None
         self._codes: dict[int, str] = {}
+        self._appliers: dict[type, Callable[[Any, int], None]] = {
+            Removed: self._remove,
+            Started: self._start,
+            Lowered: self._lower,
+            Stopping: self._stop,
+            Freed: self._free,
+            HouseChanged: self._house,
+        }
         self.runs: dict[int, Running] = {}
         self._look(survey)
 
@@ -144,10 +152,10 @@ class Picture:
 
     def _apply(self, event: Event, now: int) -> bool:
         """Apply one event; tell whether an estimate may change by it."""
-        apply = _APPLY.get(type(event))
+        apply = self._appliers.get(type(event))
         if apply is None:
             return False
-        apply(self, event, now)
+        apply(event, now)
         return True
 
     def _remove(self, event: Removed, _now: int) -> None:
@@ -179,13 +187,3 @@ def _stopping_since(run: Running, known: Running | None) -> Running:
     if run.stopping is None or known is None or known.stopping is None or known.start != run.start:
         return run
     return run._replace(stopping=known.stopping)
-
-
-_APPLY: dict[type, Callable[[Picture, Any, int], None]] = {
-    Removed: Picture._remove,  # noqa: SLF001 - these are its own
-    Started: Picture._start,  # noqa: SLF001
-    Lowered: Picture._lower,  # noqa: SLF001
-    Stopping: Picture._stop,  # noqa: SLF001
-    Freed: Picture._free,  # noqa: SLF001
-    HouseChanged: Picture._house,  # noqa: SLF001
-}
