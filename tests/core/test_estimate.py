@@ -239,27 +239,17 @@ def test_a_place_of_the_line_is_described_whole() -> None:
     assert Waiting.at(bulk, elastic=True) == ELASTIC._replace(release=7, bulk=True)
 
 
-def test_a_forecast_that_is_kept_up_equals_one_made_anew() -> None:
+def test_a_newcomer_is_imagined_as_it_would_be_planned_there() -> None:
     dice = random.Random(3)
     some = [FAST, MEDIUM, SLOW, ELASTIC] * 3 + [FAST._replace(blocked=True)]
     line = [dice.choice(some[:12]) for _ in range(STEP * 2)]
     floor = Occupancy(NOW, CLASSES, 6, [ran(2), ran(2, kind=Kind.ELASTIC), ran(4, level=2)], 400_000)
     forecast = Forecast(floor, line)
-    for step in range(30):
-        place, new = dice.randrange(len(line)), dice.choice(some)
-        change = dice.choice([forecast.insert, forecast.replace, None])
-        if change is None:
-            forecast.remove(place)
-            del line[place]
-        else:
-            change(place, new)
-            line[place : place + (change == forecast.replace)] = [new]
-        if step % 10 == 9:
-            floor = floor._replace(now=floor.now + SECOND, running=floor.running[1:])
-            forecast.look(floor)
-        anew = Forecast(floor, line)
-        for asked in (min(place, len(line) - 1), dice.randrange(len(line)), len(line) - 1):
-            assert forecast.estimate(asked) == anew.estimate(asked)
+    for _ in range(30):
+        place, new = dice.randrange(len(line) + 1), dice.choice(some)
+        anew = Forecast(floor, [*line[:place], new, *line[place:]])
+        assert forecast.imagine(place, new) == anew.estimate(place)
+    assert forecast.estimate(len(line) - 1) == Forecast(floor, line).estimate(len(line) - 1), "nobody moved"
 
 
 def test_what_was_learned_moves_what_is_expected_and_no_promise() -> None:

@@ -136,10 +136,10 @@ def test_appending_moves_nobody_and_a_long_line_can_be_taken_up_again_anywhere()
     plan = Plan(units)
     plan.extend(levels, spans)
     for place in (2 * STEP, 2 * STEP - 1, STEP + 1, 3, 0, 10 * STEP):
-        left = plan.truncate(place)
+        branch, left = plan.fork(place)
         assert 0 <= min(place, 3 * STEP) - left < STEP
-        assert plan.ready == whole.ready[:left]
-        plan.extend(levels[left:], spans[left:])
+        branch.extend(levels[left:], spans[left:])
+        assert branch.ready == whole.ready[left:]
         assert plan.ready == whole.ready
 
 

@@ -1,23 +1,20 @@
 """What a server foresees: promises that hold, and what is expected, as callers of the desk are told it."""
 
-import asyncio
 import contextlib
 import random
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from maitred.core.classes import DurationClass, Limit
-from maitred.core.events import Entry
 from maitred.core.job import Order, Submitter
 from maitred.core.occupancy import Running
 from maitred.core.settings import SECOND, Settings
-from maitred.errors import NotMovable, StoreUnavailable
-from maitred.service.foresight import NEAR, Foresight
+from maitred.errors import NotMovable
+from maitred.service.foresight import NEAR
 from maitred.service.lanes import standing
 from maitred.service.picture import STOP_MARGIN, TIMER_SLACK
-from maitred.store.port import Store, Stores
+from maitred.store.port import Stores
 from tests.conftest import Clock
 from tests.http.floor import THREE
 from tests.service.lookout import Lookout, Quote, looking_out, quote_of
@@ -417,60 +414,3 @@ async def test_behind_a_long_line_a_newcomer_is_foreseen_and_promised_in_the_ans
         assert document["estimate"]["at_latest"]
         await lookout.starts()
         await lookout.ends(*list(lookout.held)[:1])
-
-
-async def test_entries_that_are_missing_make_it_look_again(lookout: Lookout, clock: Clock) -> None:
-    await lookout.works(1)
-    await lookout.heard()
-    before = lookout.foresight.picture
-    clock.now += 700 * SECOND  # nobody is told any more
-    await lookout.store.put([Order("unheard", Submitter("user", "1"), "handler:grade", b"")])
-    await lookout.store.survey(600)
-    await lookout.store.put([Order("heard", Submitter("user", "2"), "handler:grade", b"")])
-
-    async def looked_again() -> bool:
-        return lookout.foresight.picture is not before and lookout.foresight.ready.is_set()
-
-    await eventually(looked_again, 20)
-    await lookout.heard()
-    picture = lookout.foresight.picture
-    assert picture
-    assert len(picture.lanes) == (await lookout.store.status()).waiting
-
-
-async def test_a_store_that_was_lost_is_looked_at_again(stores: Stores, store: Store, clock: Clock) -> None:
-    lost = Losing(store)
-    foresight = Foresight(lost, clock=lambda: clock.now / SECOND)
-    task = asyncio.create_task(foresight.run())
-    await foresight.ready.wait()
-    lost.away = True
-    await store.put([Order("a", Submitter("user", "1"), "handler:grade", b"")])
-
-    async def forgotten() -> bool:
-        return foresight.picture is None
-
-    await eventually(forgotten, 20)
-    lost.away = False
-    await asyncio.wait_for(foresight.ready.wait(), 20)
-    assert foresight.picture
-    assert len(foresight.picture.lanes) == 1
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-
-
-class Losing:
-    """A store that does not tell while it is away."""
-
-    def __init__(self, store: Store) -> None:
-        self._store, self.away = store, False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    async def news(self, after: str, timeout: float) -> list[Entry]:
-        if self.away:
-            raise StoreUnavailable
-        told = await self._store.news(after, timeout)
-        if self.away:
-            raise StoreUnavailable
-        return told

@@ -74,13 +74,22 @@ class _Costs(NamedTuple):
     firm: list[bool]
 
 
-class Forecast:
-    """The estimates of one queue, kept while its line and its Floor change.
+class _Pass(NamedTuple):
+    """A plan, and the columns that it is fed with: class, time that the units are held, release."""
 
-    A server tells it the line once, then each change of it, and every so often what the Floor holds (`look`).
-    Places are counted from 0 in line order. Nothing is planned before it is asked for, and a change costs
-    only the part of the line behind it, from the checkpoint before it on; appending costs a few microseconds
-    and changes no earlier estimate.
+    plan: Plan
+    levels: list[int]
+    spans: list[int]
+    releases: list[int] | None
+
+
+class Forecast:
+    """The estimates of one queue at one moment, as far as they are asked for.
+
+    A server tells it the line once, then who joins at its end; for any other change it makes a new one.
+    Places are counted from 0 in line order. Nothing is planned before it is asked for. Appending costs a few
+    microseconds and changes no earlier estimate; a newcomer in the middle is imagined from the checkpoint
+    before its place.
 
     `at_latest` is None for a place that is not due or in bulk; for a blocked place and those behind it; and
     wherever the Occupancy is not `binding`. All parts are None while the queue is paused or has no live slot,
@@ -133,23 +142,6 @@ class Forecast:
         for waiting in line:
             self.append(waiting)
 
-    def insert(self, place: int, waiting: Waiting) -> None:
-        """Add a place in the middle of the line."""
-        self._kinds.insert(place, self._kind(waiting))
-        self._releases.insert(place, waiting.release << BITS)
-        self._changed(place)
-
-    def remove(self, place: int) -> None:
-        """Take a place out of the line."""
-        del self._kinds[place], self._releases[place]
-        self._changed(place)
-
-    def replace(self, place: int, waiting: Waiting) -> None:
-        """Change what is known of a place: a shorter class, another job that it serves now."""
-        self._kinds[place] = self._kind(waiting)
-        self._releases[place] = waiting.release << BITS
-        self._changed(place)
-
     def estimate(self, place: int) -> Estimate:
         """Tell when the place will be taken."""
         kind = self._kinds[place]
@@ -159,22 +151,20 @@ class Forecast:
     def imagine(self, place: int, waiting: Waiting) -> Estimate:
         """Tell when a newcomer would be taken that stood before this place; the line stays as it is."""
         kind, costs, release = self._kind(waiting), self._costs, waiting.release << BITS
-        plan, levels, releases = self._usual_plan(kind)
+        usual, latest = self._usual(kind), self._worst()
         ready = at_latest = None
-        if costs.levels[kind] and plan is not None:
-            ready = self._imagined(plan, place, kind, levels, costs.usual, releases)
+        if costs.levels[kind] and usual is not None:
+            ready = self._imagined(usual, place, kind)
         due = release <= self._occupancy.now << BITS and costs.firm[kind]
-        if ready is not None and due and self._latest is not None and self._sure_before(place) >= place:
-            at_latest = self._imagined(self._latest, place, kind, costs.levels, costs.longest, None)
+        if ready is not None and due and latest is not None and self._sure_before(place) >= place:
+            at_latest = self._imagined(latest, place, kind)
         return self._quote(kind, release, ready, at_latest)
 
     def prepare(self, place: int) -> None:
         """Plan up to this place, so that estimates up to there are only looked up."""
         self._promise(place)
         for kind in {*self._kinds[place : place + 1], *self._bulk[:1]}:
-            plan, levels, releases = self._usual_plan(kind)
-            if plan is not None:
-                self._feed(plan, place, levels, self._costs.usual, releases)
+            self._feed(self._usual(kind), place)
 
     def _quote(self, kind: int, release: int, ready: int | None, at_latest: int | None) -> Estimate:
         """Make an estimate of the time at which the units are free and of the worst case."""
@@ -212,26 +202,24 @@ class Forecast:
         costs.usual.append(packed(*usual))
         costs.firm.append(not (bulk or blocked))
 
-    def _changed(self, place: int) -> None:
-        self._sure = min(self._sure, place)
-        for plan in (self._latest, self._expected, self._expected_bulk):
-            if plan is not None and place < len(plan.ready):
-                plan.truncate(place)
-
-    def _usual_plan(self, kind: int) -> tuple[Plan | None, list[int], list[int] | None]:
-        """Give the plan of what is expected for this kind, with the columns that it is fed with."""
+    def _usual(self, kind: int) -> "_Pass | None":
+        """Give the pass of what is expected for this kind."""
         costs, releases = self._costs, None if self._occupancy.eager else self._releases
-        if costs.ahead[kind]:
-            return self._expected, costs.ahead, releases
-        return self._expected_bulk, costs.levels, releases
+        ahead = bool(costs.ahead[kind])
+        plan = self._expected if ahead else self._expected_bulk
+        if plan is None:
+            return None
+        return _Pass(plan, costs.ahead if ahead else costs.levels, costs.usual, releases)
+
+    def _worst(self) -> "_Pass | None":
+        """Give the pass of the worst case."""
+        if self._latest is None:
+            return None
+        return _Pass(self._latest, self._costs.levels, self._costs.longest, None)
 
     def _ready(self, place: int) -> int | None:
         """Give when the units of this place are expected to be free: a packed time."""
-        plan, levels, releases = self._usual_plan(self._kinds[place])
-        if plan is None:
-            return None
-        self._feed(plan, place, levels, self._costs.usual, releases)
-        return plan.ready[place]
+        return self._feed(self._usual(self._kinds[place]), place)
 
     def _sure_before(self, place: int) -> int:
         """Give how many places of the beginning of the line are due and firm, counted up to this one."""
@@ -245,36 +233,28 @@ class Forecast:
 
     def _promise(self, place: int) -> int | None:
         """Give the worst case, if all places up to this one are due and firm."""
-        plan, costs = self._latest, self._costs
-        if self._sure_before(place + 1) <= place or plan is None:
+        if self._sure_before(place + 1) <= place:
             return None
-        self._feed(plan, place, costs.levels, costs.longest, None)
-        return plan.ready[place]
+        return self._feed(self._worst(), place)
 
-    def _imagined(  # noqa: PLR0917 - a plan and the columns that it is fed with
-        self,
-        plan: Plan,
-        place: int,
-        kind: int,
-        levels: list[int],
-        spans: list[int],
-        releases: list[int] | None,
-    ) -> int:
+    def _imagined(self, each: "_Pass", place: int, kind: int) -> int:
         """Give when the units of a newcomer of this kind would be free."""
-        if place > len(plan.ready):
-            self._feed(plan, place - 1, levels, spans, releases)
-        branch, begin = plan.fork(place)
+        if place > len(each.plan.ready):
+            self._feed(each, place - 1)
+        branch, begin = each.plan.fork(place)
         kinds = [*self._kinds[begin:place], kind]
-        floors = None if releases is None else [*releases[begin:place], 0]
-        branch.extend(map(levels.__getitem__, kinds), map(spans.__getitem__, kinds), floors)
+        floors = None if each.releases is None else [*each.releases[begin:place], 0]
+        branch.extend(map(each.levels.__getitem__, kinds), map(each.spans.__getitem__, kinds), floors)
         return branch.ready[-1]
 
-    def _feed(
-        self, plan: Plan, place: int, levels: list[int], spans: list[int], releases: list[int] | None
-    ) -> None:
-        """Plan on up to this place."""
+    def _feed(self, each: "_Pass | None", place: int) -> int | None:
+        """Plan on up to this place; give when its units are free."""
+        if each is None:
+            return None
+        plan, levels, spans, releases = each
         begin, end = len(plan.ready), place + 1
         if begin < end:
             kinds = self._kinds[begin:end]
             floors = releases and releases[begin:end]
             plan.extend(map(levels.__getitem__, kinds), map(spans.__getitem__, kinds), floors)
+        return plan.ready[place]

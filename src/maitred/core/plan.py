@@ -50,17 +50,6 @@ class Plan:
                 return
             self._checkpoints.append([level.copy() for level in self._units])
 
-    def truncate(self, place: int) -> int:
-        """Forget the jobs from `place` on, back to the checkpoint before it; answer how many are left.
-
-        What is left stands as it was planned. The caller appends again from there.
-        """
-        kept = min(place, len(self.ready)) // self._step
-        del self._checkpoints[kept + 1 :]
-        self._units = [level.copy() for level in self._checkpoints[kept]]
-        del self.ready[kept * self._step :]
-        return len(self.ready)
-
     def fork(self, place: int) -> tuple["Plan", int]:
         """Give a plan that stands where this one stood before `place`, and the place that it goes on from.
 
