@@ -130,16 +130,6 @@ local function chosen(q, runs, number)
   return runs[(string.byte(q.dice, at + 1) * 256 + string.byte(q.dice, at + 2)) % #runs + 1]
 end
 
--- The lowest level that a job of this class needs and that stays full whoever gives way.
-local function first_beyond(q, to_be, level)
-  local full = first_full(to_be.units, level)
-  if not full then return nil end
-  local yields = yields_of(q)
-  for k = full, level do
-    if to_be.units[k] + yields[k] <= 0 then return k end
-  end
-end
-
 -- The first head of a group's lanes that is not set aside, read as far as it is needed.
 local function next_head(group)
   for _, lane in ipairs(group) do
@@ -186,7 +176,7 @@ local function reclaim_along(q, caller, rolls)
         to_be = floor_to_be(q, caller, rolls)
         for crew in pairs(q.crews.list) do crews[#crews + 1] = crew end
       end
-      local beyond = first_beyond(q, to_be, lane.level)
+      local beyond = first_full(to_be.units, lane.level) and first_beyond(to_be.units, yields_of(q), lane.level)
       if beyond then
         to_be.units.aside = beyond
         set_aside(group, beyond)

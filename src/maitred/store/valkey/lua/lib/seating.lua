@@ -1,7 +1,7 @@
 -- Who fits: a walk along the line that seats whoever fits into what is free. It goes through the lanes by band and
 -- priority, merges those of one group by their heads, sets the classes aside whose level is full, and a lane when
 -- nobody who serves its need has a free slot, so its cost does not grow with the number waiting.
--- gives: room_for, crew_room, pick, free_units, first_full, take_units, set_aside, start_class, start_job, write_leases, seat_all
+-- gives: room_for, crew_room, pick, free_units, first_full, first_beyond, take_units, set_aside, start_class, start_job, write_leases, seat_all
 
 -- The caller's free slots are known; where it has all that are free, nobody else is looked at.
 local function room_for(q, caller)
@@ -101,18 +101,18 @@ local function peek(q, lane, member, taken)
   return record and job_at(q, record)
 end
 
--- The first level that stays full whoever gives way at once; elastic runs that start in this walk could, too.
-local function first_beyond(q, units, full, level, started)
-  if not units.patient then return full end
-  units.yields = units.yields or yields_of(q)
-  for k = full, level do
-    if units[k] + units.yields[k] + (started[k] or 0) <= 0 then return k end
+-- The first level that a job of this class needs and that stays full whoever gives way.
+local function first_beyond(units, yields, level)
+  for k = 2, level do
+    if units[k] <= 0 and units[k] + (yields[k] or 0) <= 0 then return k end
   end
 end
 
+local NOTHING = {}
+
 -- Merges the heads of some lanes and decides the starts; answers how many more may start. A patient walk ends
 -- before a place for which an elastic run has to give up units first.
-local function walk(q, group, room, units, left, due_only, starts, started)
+local function walk(q, group, room, units, left, due_only, starts)
   for _, lane in ipairs(group) do
     lane.heads = call('ZRANGE', lane.key, lane.taken, lane.taken + left - 1)
     lane.at = 1
@@ -123,7 +123,7 @@ local function walk(q, group, room, units, left, due_only, starts, started)
     local best, first, second = first_head(group)
     if not best or (due_only and best.band >= SCHEDULED and first > q.now) then return left end
     local full = first_full(units, best.level)
-    local beyond = full and first_beyond(q, units, full, best.level, started)
+    local beyond = full and first_beyond(units, units.yields, best.level)
     local worker = not beyond and pick(q, room, best.need)
     if beyond then
       units.aside = beyond
@@ -136,8 +136,8 @@ local function walk(q, group, room, units, left, due_only, starts, started)
       if squeezed and level == 1 then
         local r = peek(q, best, member, room)
         level = r and start_class(q, units, r) or 1
-        if r and has(r, ELASTIC) then
-          for k = 2, level do started[k] = (started[k] or 0) + 1 end
+        if r and has(r, ELASTIC) and units.patient then
+          for k = 2, level do units.yields[k] = units.yields[k] + 1 end
         end
       end
       starts[#starts + 1] = { lane = best, member = member, worker = worker, level = level,
@@ -278,14 +278,15 @@ end
 -- before a place for which somebody has to give way first. Where jobs in line have expired and are still to be
 -- ended, one place is taken at a time: what an expired one would have held is for the next.
 local function seat_all(q, caller, mine, patient)
-  local all, room, units, starts, started = lanes(q), room_for(q, caller), free_units(q), {}, {}
+  local all, room, units, starts = lanes(q), room_for(q, caller), free_units(q), {}
   units.patient = patient and not q.settings.borrow
+  units.yields = units.patient and yields_of(q) or NOTHING
   local singly = q.expiry_at <= q.now
   local left = singly and 1 or math.min(q.left, q.free)
   for _, group in ipairs(groups(all)) do
-    if left > 0 then left = walk(q, group, room, units, left, true, starts, started) end
+    if left > 0 then left = walk(q, group, room, units, left, true, starts) end
   end
-  if q.settings.eager and left > 0 then walk(q, pooled_of(all), room, units, left, false, starts, started) end
+  if q.settings.eager and left > 0 then walk(q, pooled_of(all), room, units, left, false, starts) end
   if #starts == 0 then return false, units.early end
   local again = start_all(q, starts, mine, all) or singly
   for crew in pairs(q.crews.list) do
