@@ -1,9 +1,12 @@
-"""A queue whose leases outlast the scenario."""
+"""What scenarios are played on."""
+
+from collections.abc import AsyncIterator
 
 import pytest
 
 from maitred.core.settings import MINUTE, Settings
 from maitred.store.port import Store
+from tests.conformance.floor import Floor
 from tests.conformance.party import Party
 from tests.conftest import Clock
 
@@ -13,3 +16,11 @@ async def party(store: Store, clock: Clock) -> Party:
     """A queue whose leases outlast the scenario."""
     await store.configure(Settings(lease=60 * MINUTE))
     return Party(store, clock)
+
+
+@pytest.fixture
+async def floor(store: Store, clock: Clock) -> AsyncIterator[Floor]:
+    """A floor; whatever a test does to it, the invariants hold at its end."""
+    floor = Floor(store, clock)
+    yield floor
+    assert await store.check() == []

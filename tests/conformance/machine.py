@@ -1,0 +1,236 @@
+"""Operations are done on the reference and on a real store; after each both have the same state, whole."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from hashlib import sha256
+from typing import Any
+from uuid import uuid4
+
+import hypothesis.strategies as st
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    run_state_machine_as_test,
+)
+
+from maitred.core.classes import PERCENT, DurationClass, Limit
+from maitred.core.classes import limits as limits_of
+from maitred.core.floor import Hold, Kind
+from maitred.core.invariants import violations
+from maitred.core.job import Band, Lease, Order, Place, Submitter
+from maitred.core.settings import SECOND, Settings
+from maitred.core.snapshot import Snapshot
+from maitred.errors import MaitredError
+from maitred.store.memory import MemoryStore
+from maitred.store.port import Store
+from maitred.store.valkey.store import ValkeyStore
+from tests.conftest import Servers, connect
+
+IDS = ["a", "b", "c", "d", "e/..%2F", "f\x00.{}'é", "g" * 300, "user.1", "1"]
+PEOPLE = [
+    Submitter("user", "1"),
+    Submitter("team", "1"),
+    Submitter("user", "1.2/x"),
+    Submitter("user", "é\x00\n"),
+]
+NEEDS = ["handler:a", "handler:a.user", "command"]
+WORKERS = ["w1", "w2", "W3", "é4"]
+
+ids = st.sampled_from(IDS)
+nonces = st.sampled_from(["any", "right", "wrong"])
+delays = st.sampled_from([None, 0, 1, 2 * SECOND, 60 * SECOND])
+orders = st.builds(
+    Order,
+    id=ids,
+    submitter=st.sampled_from(PEOPLE),
+    need=st.sampled_from(NEEDS),
+    body=st.sampled_from([b"", b"one", b"two\x00\xff"]),
+    band=st.sampled_from([Band.SCHEDULED, Band.SCHEDULED, Band.BULK, Band.IMMEDIATE]),
+    priority=st.sampled_from([0, 5, 5, 5, 99]),
+    level=st.sampled_from([1, 1, 2, 3, 3]),
+    elastic=st.booleans(),
+    duration=st.sampled_from([0, 0, 1]),
+    delay=delays,
+    policy_floor=st.booleans(),
+    expires_at=st.sampled_from([0, 0, 0, 1_005 * SECOND, 1_100 * SECOND]),
+)
+steps = st.sampled_from(
+    [0, 1, SECOND, 2 * SECOND, 4 * SECOND, 10 * SECOND, 16 * SECOND, 61 * SECOND, -5 * SECOND, 1_000 * SECOND]
+)
+limits = st.one_of(
+    st.integers(1, 4).map(Limit), st.sampled_from([20, 50, 100]).map(lambda p: Limit(p * PERCENT, True))
+)
+tables = st.lists(limits, max_size=4).map(
+    lambda found: tuple(
+        DurationClass(f"c{at}", (3, 10, 30, 40, 50)[at] * SECOND, limit)
+        for at, limit in enumerate([None, *found] if found else [])
+    )
+)
+rules = st.builds(
+    Settings,
+    order=st.sampled_from(["newest-first", "oldest-first"]),
+    eager=st.booleans(),
+    per_recent=st.sampled_from([0, 0, 60 * SECOND]),
+    window=st.just(120 * SECOND),
+    attempts=st.integers(1, 3),
+    retention=st.just(500 * SECOND),
+    max_total=st.sampled_from([4, 100]),
+    max_per_submitter=st.sampled_from([2, 100]),
+    classes=tables,
+    elastic=st.sampled_from(["borrow", "borrow", "squeeze"]),
+    interactive_per_submitter=st.sampled_from([1, 5]),
+)
+
+
+def differences(real: Any, wanted: Any) -> list[str]:
+    """Say in which parts two snapshots, or jobs in them, differ."""
+    found = []
+    for name in real.__dataclass_fields__:
+        one, other = getattr(real, name), getattr(wanted, name)
+        if one == other:
+            continue
+        if name == "jobs" and one.keys() == other.keys():
+            found += [f"{one[r].id!r}: {differences(one[r], other[r])}" for r in one if one[r] != other[r]]
+        else:
+            found.append(f"{name}: {one} != {other}")
+    return found
+
+
+def overtaken(state: Snapshot, rules: Settings, since: int) -> list[str]:
+    """Name who still waits though it would fit into what a later place was given since, and what yields."""
+    free = [
+        limit - used for limit, used in zip(limits_of(rules.levels, state.slots), state.used, strict=True)
+    ]
+    # Where a stop is under way, it may be the one that the earlier place waits for.
+    yielding = rules.elastic == "squeeze" and not state.credit
+    listed = [level for level, records in state.giving_way.items() for _ in records if yielding]
+    free = [units + sum(level >= k for level in listed) for k, units in enumerate(free, 1)]
+    found = []
+    for worker in state.workers.values():
+        for hold in worker.holds:
+            job = state.jobs.get(hold.record)
+            if hold.number <= since or not job or hold.kind is Kind.INTERACTIVE:
+                continue
+            level = job.level if hold.kind is Kind.ELASTIC else hold.level
+            taken = Place(job.lane, job.release, job.arrival, job.submitter, 0).rank(state.now)
+            found += [
+                f"{place} waits, {job.id!r} started"
+                for place in state.places
+                if place.due(state.now)
+                and place.rank(state.now) < taken
+                and place.lane.need in worker.serves
+                and all(free[k - 1] + (k <= level) > 0 for k in range(2, place.lane.level + 1))
+            ]
+    return found
+
+
+class Both(RuleBasedStateMachine):
+    """Does each operation twice and compares."""
+
+    servers: Servers
+    kind: str
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 1_000 * SECOND
+        self.rolls = 0
+        self.used: list[int] = []
+        self.seq = 0
+        self.runner = asyncio.Runner()
+        self.queue = f"m{uuid4().hex}"
+
+    def configured(self, rules: Settings) -> None:
+        self.reference = MemoryStore(self.queue, clock=lambda: self.now, dice=self.dice)
+        self.stores = connect(self.servers, self.kind, None)
+        real = self.stores.queue(self.queue)
+        assert isinstance(real, ValkeyStore)
+        self.real = real
+        self.real._clock, self.real._dice = (lambda: self.now), self.dice
+        self.both(lambda store: store.configure(rules))
+
+    def dice(self) -> bytes:
+        return sha256(self.rolls.to_bytes(8, "big")).digest()[:16]
+
+    def both(self, verb: Callable[[Store], Awaitable[Any]]) -> None:
+        """Do the verb on both, compare answers and states, and check the invariants."""
+        self.rolls += 1
+        wanted = self.runner.run(self.answer(verb, self.reference))
+        got = self.runner.run(self.answer(verb, self.real))
+        assert got == wanted
+        state = self.runner.run(self.real.snapshot())
+        different = differences(state, self.runner.run(self.reference.snapshot()))
+        assert not different, "\n".join(different)
+        house = self.reference._house
+        assert violations(state, house.settings) == []
+        used, limits = house.floor.used, house.floor.limits
+        grown = [k for k, (now, before) in enumerate(zip(used, self.used, strict=False)) if now > before]
+        assert [k for k in grown if k and used[k] > limits[k]] == [], "a level grew over its limit"
+        self.used = used
+        assert overtaken(state, house.settings, self.seq) == []
+        self.seq = state.seq
+
+    def fitting(self, order: Order) -> Order:
+        """Give the order a class and a duration that the queue has."""
+        levels = self.reference._house.settings.levels
+        level = 1 if order.elastic else min(order.level, len(levels))
+        asked = order.duration and not order.elastic
+        return order._replace(level=level, duration=levels[level - 1].cap - SECOND // 2 if asked else 0)
+
+    @staticmethod
+    async def answer(verb: Callable[[Store], Awaitable[Any]], store: Store) -> Any:
+        try:
+            answer = await verb(store)
+        except MaitredError as error:
+            return type(error), str(error)
+        if hasattr(answer, "lost"):
+            return sorted(answer.lost), answer.starts, answer.known
+        return answer
+
+    def holds(self, worker: str) -> list[Hold]:
+        known = self.reference._house.floor.workers.get(worker)
+        return list(known.holds.values()) if known else []
+
+    def leases(self, worker: str, data: st.DataObject) -> list[Lease]:
+        leases = [Lease(hold.record, hold.token) for hold in self.holds(worker)]
+        chosen = data.draw(st.lists(st.sampled_from(leases), unique=True)) if leases else []
+        if data.draw(st.integers(0, 9)) == 0:
+            chosen.append(Lease(12345, b"n" * 16))
+        return chosen
+
+    def nonce(self, id: str, which: str) -> int | None:
+        if which == "any":
+            return None
+        view = self.runner.run(self.reference.read([id]))[0]
+        return 77 if which == "wrong" or not view or view.nonce is None else view.nonce
+
+    @staticmethod
+    async def parked(store: Store, worker: str) -> list[Any]:
+        return [message for message in await store.park(worker, 1) if type(message).__name__ != "Wake"]
+
+    async def tick_and_compare(self, store: Store) -> None:
+        """The store may look again too early, never too late."""
+        next_at = (await store.tick()).next_at
+        exact = self.reference._house.next_at()
+        assert exact is None or (next_at is not None and next_at <= exact)
+
+    def teardown(self) -> None:
+        if hasattr(self, "stores"):
+            self.runner.run(self.stores.close())
+        self.runner.close()
+
+
+def compare(operations: type[Both], servers: Servers, kind: str) -> None:
+    """Let random operations run on the reference and on a server of this kind."""
+    machine = type("Machine", (operations,), {"servers": servers, "kind": kind})
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=int(os.environ.get("MAITRED_EXAMPLES", "60")),
+            stateful_step_count=60,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            print_blob=True,
+            phases=[Phase.explicit, Phase.reuse, Phase.generate],
+        ),
+    )
