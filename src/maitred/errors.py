@@ -6,7 +6,8 @@
     ├── QueueFull             `max_waiting` is reached
     ├── NotFound
     │   ├── UnknownQueue
-    │   └── UnknownJob
+    │   ├── UnknownJob
+    │   └── UnknownBatch
     ├── Conflict              the job's state forbids it; nothing was changed
     │   ├── OtherSubmitter    the key belongs to somebody else's unended job
     │   ├── NotWaiting        only a waiting job can be moved
@@ -15,6 +16,14 @@
     │   ├── AlreadyEnded      there is nothing left to cancel
     │   ├── LongerDuration    a duration can only be lowered
     │   ├── Interactive       what can be done to a job in line cannot be done to this one
+    │   ├── NotFailed         only a failed job can be retried
+    │   ├── NotHeld           there is no hold to take away
+    │   ├── IllegalMove       the table of states has no such move
+    │   ├── BatchSealed       no job can be added to it any more
+    │   ├── OtherBatch        the key belongs to an unended job outside the batch
+    │   ├── BatchReporting    its report is being made; wait until that is stored
+    │   ├── BatchUnfinished   jobs of the batch have not ended
+    │   ├── LockLost          the lock on a batch or a job is no longer the caller's
     │   └── SettingsForbidden the waiting jobs forbid this change of settings
     ├── ServerUnreachable     no server answers at the address that the client was given
     ├── ConfigError           maitred.toml or the environment has mistakes, each named
@@ -110,6 +119,17 @@ class UnknownJob(NotFound):
         super().__init__(f"queue {queue!r} has no job {id!r}")
 
 
+class UnknownBatch(NotFound):
+    """There is no such batch."""
+
+    code = "unknown-batch"
+
+    def __init__(self, queue: str, id: str) -> None:
+        """Name the batch that is not there."""
+        self.queue, self.id = queue, id
+        super().__init__(f"queue {queue!r} has no batch {id!r}")
+
+
 class Conflict(MaitredError):
     """The job's state forbids this."""
 
@@ -156,6 +176,59 @@ class Interactive(Conflict):
     """An interactive job cannot be moved or submitted again; it runs or it has ended."""
 
     code = "interactive"
+
+
+class NotFailed(Conflict):
+    """Only a job that failed can be retried."""
+
+    code = "not-failed"
+
+
+class NotHeld(Conflict):
+    """It is not held by itself; what holds it must be resumed."""
+
+    code = "not-held"
+
+
+class IllegalMove(Conflict):
+    """There is no such move."""
+
+    code = "illegal-move"
+
+    def __init__(self, old: str = "", new: str = "") -> None:
+        """Name both states."""
+        self.old, self.new = old, new
+        super().__init__(f"from {old!r} there is no move to {new!r}" if old else None)
+
+
+class BatchSealed(Conflict):
+    """The batch is sealed: no job can be added to it."""
+
+    code = "sealed"
+
+
+class OtherBatch(Conflict):
+    """The key belongs to a job outside this batch that has not ended."""
+
+    code = "other-batch"
+
+
+class BatchReporting(Conflict):
+    """The report of its batch is being made; try again when that is stored."""
+
+    code = "reporting"
+
+
+class BatchUnfinished(Conflict):
+    """The batch has jobs that have not ended."""
+
+    code = "unfinished"
+
+
+class LockLost(Conflict):
+    """The lock is no longer this caller's."""
+
+    code = "lock-lost"
 
 
 class SettingsForbidden(Conflict):

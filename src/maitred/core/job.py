@@ -78,6 +78,22 @@ class Phase(StrEnum):
     ENDED = "ended"
 
 
+HoldKind = Literal["job", "batch", "submitter", "profile"]
+
+
+class Held(NamedTuple):
+    """One reason for which jobs are held: what is held (its kind and name), who did it, why, and when.
+
+    The name is a job's or batch's id, a submitter's text or a profile; of a job's own hold it is its id.
+    """
+
+    kind: HoldKind
+    name: str
+    by: str
+    reason: str
+    at: int
+
+
 class Run(NamedTuple):
     """One entry of the timeline: a start, and how it ended."""
 
@@ -98,6 +114,12 @@ class Job:
     of its place: of its own one while it has it (`own`), else of the one it took last. `duration` is what it
     asked for; 0 is the cap of its class, or of the longest if it is elastic. While a run of the same job is
     being stopped it is `blocked`: it stands in line and does not start.
+
+    `stage` is the number of the stage at which it runs or waits, 0 before the first start. `space` is what
+    it needs of the queue's budget, `provisioned` tells whether it has it. `data` is what the stage before
+    handed on, `identifiers` what stages said of it; both are opaque. `hold` is its own hold. An `exempt`
+    job does not count against its submitter. `ledger` is its id in the ledger's tree, `status` the version
+    of its state there.
     """
 
     record: int
@@ -131,6 +153,16 @@ class Job:
     message: str = ""
     result: bytes = b""
     timeline: list[Run] = field(default_factory=list)
+    batch: str = ""
+    profile: str = ""
+    exempt: bool = False
+    space: int = 0
+    provisioned: bool = False
+    data: bytes = b""
+    identifiers: bytes = b""
+    hold: Held | None = None
+    ledger: str = ""
+    status: int = 0
 
     @property
     def lane(self) -> Lane:
@@ -150,7 +182,10 @@ class Job:
 class Order(NamedTuple):
     """What a PUT asks of the store. `delay` in microseconds; None lets the queue's policy decide.
 
-    With `policy_floor` the longer of the sent delay and the policy's holds, as for a submitter's key.
+    With `policy_floor` the longer of the sent delay and the policy's holds, as for a submitter's key; for
+    an `exempt` order, as of an operator's batch, no policy and no limit per submitter holds. An order for a
+    `batch` carries the `label` that its report keeps, and, if a server expands it, the `token` of the
+    batch's lock. One that may only create (`only_new`) passes over a key that the batch has.
     """
 
     id: str
@@ -165,9 +200,17 @@ class Order(NamedTuple):
     delay: int | None = None
     policy_floor: bool = False
     expires_at: int = 0
+    batch: str = ""
+    profile: str = ""
+    exempt: bool = False
+    only_new: bool = False
+    label: bytes = b""
+    token: bytes = b""
+    ledger: str = ""
+    status: int = 0
 
 
-Outcome = Literal["created", "updated", "upgraded", "next-version"]
+Outcome = Literal["created", "updated", "upgraded", "next-version", "known"]
 
 
 class Put(NamedTuple):
@@ -186,6 +229,11 @@ Refusal = Literal[
     "unknown-handler",
     "full-total",
     "full-per_submitter",
+    "no-batch",
+    "sealed",
+    "other-batch",
+    "reporting",
+    "lock-lost",
 ]
 
 
@@ -207,7 +255,10 @@ class Lease(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A job handed to a worker: all that is needed to run it, and for how long it may, from its start on."""
+    """A job handed to a worker: all that is needed to run it, and for how long it may, from its start on.
+
+    `data` is what the stage before handed on, `identifiers` what stages said of the job so far.
+    """
 
     lease: Lease
     id: str
@@ -217,6 +268,10 @@ class Start(NamedTuple):
     body: bytes
     start: int
     duration: int
+    data: bytes = b""
+    identifiers: bytes = b""
+    ledger: str = ""
+    status: int = 0
 
 
 class Stop(NamedTuple):
@@ -247,12 +302,22 @@ Message = Start | Stop | Lower | Wake
 
 
 class Finish(NamedTuple):
-    """What a worker says of a job that it ran: no code means completed."""
+    """What a worker says of a job that it ran: no code means that its stage is done.
+
+    `result` is then handed on to the next stage, or is the job's result after the last. A `transient`
+    failure is tried again after a while. A stage may also set priority, space needed and identifiers; None
+    leaves them. `status` is the version of the job's state in the ledger's tree, where there is one.
+    """
 
     lease: Lease
     code: str = ""
     message: str = ""
     result: bytes = b""
+    transient: bool = False
+    priority: int | None = None
+    space: int | None = None
+    identifiers: bytes | None = None
+    status: int = 0
 
 
 class Moment(NamedTuple):
@@ -325,7 +390,8 @@ class View:
     that serve its need, `free` is the most free slots that any of them has. `started` is the start of its
     present run, `granted` how long that may take, `holding` the class whose units it holds. `limits` and
     `used` are the units of each level, and how many are taken. `paused` is its queue's pause, None while it
-    is open.
+    is open. `holds` are the reasons that hold it, or will when its place comes up; `space_free` is what is
+    left of the queue's space, None without a budget.
     """
 
     job: Job
@@ -342,3 +408,5 @@ class View:
     started: int | None = None
     granted: int | None = None
     holding: int | None = None
+    holds: tuple[Held, ...] = ()
+    space_free: int | None = None

@@ -1,9 +1,10 @@
-"""What a queue is set to, as the rules see it: plain values, durations in whole microseconds."""
+"""What a queue is set to, as the rules see it: plain values, durations in microseconds, space in bytes."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from maitred.core.classes import DurationClass
+from maitred.core.stages import DEFAULT, PROVISIONING, STAGE
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -28,7 +29,13 @@ class Settings:
     max_total: int = 1_000_000
     max_per_submitter: int = 5_000
     max_body: int = 1 << 20
-    stages: tuple[str, ...] = ("processing",)
+    stages: tuple[str, ...] = DEFAULT
+    space: int = 0
+    profiles: tuple[str, ...] = ()
+    backoff: int = SECOND
+    most_backoff: int = 5 * MINUTE
+    ledger: str = ""
+    layout: Literal["seed", "mrt-zk"] = "seed"
     classes: tuple[DurationClass, ...] = ()
     elastic: Literal["borrow", "squeeze"] = "borrow"
     interactive_idle: int = 5 * MINUTE
@@ -39,6 +46,20 @@ class Settings:
     def levels(self) -> tuple[DurationClass, ...]:
         """The duration classes; a queue that names none has one, with the queue's time limit."""
         return self.classes or (DurationClass("default", self.time_limit),)
+
+    @property
+    def staged(self) -> bool:
+        """Whether jobs go through stages with a handler each, instead of one that runs what they name."""
+        return self.stages != DEFAULT
+
+    def need(self, stage: int) -> str:
+        """Name what a worker must serve to carry a job through the n-th stage of a pipeline."""
+        return STAGE + self.stages[stage - 1]
+
+    @property
+    def provisioning(self) -> int:
+        """The number of the stage from which on a job has its space; 0 where there is no budget."""
+        return self.stages.index(PROVISIONING) + 1 if self.space and PROVISIONING in self.stages else 0
 
     @property
     def floor_plan(self) -> object:

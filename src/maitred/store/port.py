@@ -8,11 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from maitred.core.batch import Batch, BatchOrder, BatchPut, BatchState, Errand, RowView
 from maitred.core.events import Entry
 from maitred.core.invariants import Violation
 from maitred.core.job import (
     Admission,
     Finish,
+    Held,
+    HoldKind,
     Lease,
     Message,
     Moment,
@@ -51,6 +54,31 @@ class EndedPage:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldPage:
+    """Some held jobs, in the order in which they were held."""
+
+    views: list[View]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPage:
+    """Some batches, newest first, without their rows; `next` is the cursor of the page after."""
+
+    batches: list[Batch]
+    next: str | None
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowPage:
+    """Some rows of a batch in the order in which they came in; `next` is None at the end."""
+
+    rows: list[RowView]
+    next: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class SubmitterView:
     """What one submitter has in line."""
 
@@ -76,7 +104,7 @@ class Status:
     """A queue as operators see it; `counts` is by state, `paused` tells who paused it and why.
 
     `counts` counts every version that is kept, `jobs` each job once. `limits` and `used` are the units of
-    each level, and how many of them running jobs hold.
+    each level, and how many of them running jobs hold. `holds` are those of submitters, profiles and batches.
     """
 
     settings: Settings
@@ -89,6 +117,8 @@ class Status:
     workers: list[WorkerView]
     limits: tuple[int, ...] = ()
     used: tuple[int, ...] = ()
+    holds: tuple[Held, ...] = ()
+    space_used: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +173,82 @@ class Store(Protocol):
 
     async def admit(self, order: Order) -> Admission:
         """Start an interactive job at once on a free slot, or deny it and keep nothing of it."""
+
+    async def prioritise(self, id: str, priority: int) -> None:
+        """Give a waiting job another priority, and the place of its own that goes with it; NotWaiting."""
+
+    async def retry(self, id: str) -> None:
+        """Let a failed job go on at the stage that failed; NotFailed, Interactive or BatchReporting."""
+
+    async def hold(self, kind: HoldKind, name: str, by: str, reason: str) -> None:
+        """Hold a job at once, or before its next stage; of many, whoever's place comes up or stage ends.
+
+        UnknownJob, AlreadyEnded or Interactive of a job; UnknownBatch or IllegalMove of a batch.
+        """
+
+    async def unhold(self, kind: HoldKind, name: str) -> None:
+        """Take a hold away; whoever has no other reason to be held comes back, a bounded number per step.
+
+        NotHeld of a job or a batch that has no hold of its own.
+        """
+
+    async def create_batch(self, order: BatchOrder) -> BatchPut:
+        """Make a batch, or give the submitter's with that external id; OtherSubmitter if it is another's.
+
+        Jobs are added by `put` with the batch's id in their orders.
+        """
+
+    async def seal_batch(self, id: str, *, token: bytes = b"", fault: str = "") -> None:
+        """Close a batch; a server that expanded it has its lock's `token`, and may say why it could not.
+
+        Without a token a batch that is being expanded is only told to be sealed after that. UnknownBatch,
+        BatchSealed or LockLost.
+        """
+
+    async def lock_batch(self, owner: str, token: bytes) -> Errand | None:
+        """Lock the oldest batch that has work and no live lock, for as long as a lease lasts."""
+
+    async def keep_batch(self, id: str, token: bytes) -> None:
+        """Keep a lock for as long as a lease from now; LockLost."""
+
+    async def unlock_batch(self, id: str, token: bytes) -> None:
+        """Give a lock up; only its owner can, and one that is lost is no error."""
+
+    async def mark_rows(self, id: str, token: bytes, reported: Sequence[tuple[str, str]]) -> None:
+        """Note the state in which each of these jobs, by id, is being reported; LockLost."""
+
+    async def report_batch(self, id: str, token: bytes, report: bytes, *, send: bool) -> BatchState:
+        """Store a report and end the batch as its jobs did, in one step; LockLost, or IllegalMove."""
+
+    async def sent_batch(self, id: str, token: bytes, try_again_in: int | None) -> None:
+        """Note that the last report was delivered or given up (None), or when to try again; LockLost."""
+
+    async def update_batch(self, id: str) -> None:
+        """Ask for an update report of a failed batch; UnknownBatch or IllegalMove."""
+
+    async def remove_batch(self, id: str) -> None:
+        """Delete a batch with its jobs; UnknownBatch, BatchUnfinished or BatchReporting.
+
+        It is unknown at once; what is left of a large one goes with the ticks.
+        """
+
+    async def batch(self, id: str) -> Batch | None:
+        """Show a batch with its last report, without its rows."""
+
+    async def batches(
+        self,
+        state: str | None = None,
+        external_id: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> BatchPage:
+        """Show batches, newest first."""
+
+    async def batch_rows(self, id: str, after: int, limit: int) -> RowPage:
+        """Show the jobs of a batch, from the beginning with 0; UnknownBatch."""
+
+    async def held(self, offset: int, limit: int) -> HeldPage:
+        """Show the jobs that are held."""
 
     async def pause(self, by: str, reason: str) -> None:
         """Start nothing more."""
@@ -228,11 +334,14 @@ class Stores(Protocol):
 
 
 __all__ = [
+    "BatchPage",
     "Clock",
     "Dice",
     "EndedPage",
+    "HeldPage",
     "LinePage",
     "Progress",
+    "RowPage",
     "Status",
     "Store",
     "Stores",
