@@ -295,10 +295,10 @@ local function start_all(q, starts, mine, touched)
   for i, start in ipairs(starts) do
     local r = q.jobs[records[i]]
     if r then take_place(q, r, start) end
-    if start.kept == 'space' then
-      end_for_space(q, r)
-    elseif start.kept then
-      set_held(q, r, start.kept)
+    if start.kept then
+      -- It was counted as one that takes a slot, which is still free.
+      again = true
+      if start.kept == 'space' then end_for_space(q, r) else set_held(q, r, start.kept) end
     elseif r and not (r.expires > 0 and r.expires <= q.now) then
       local message = start_job(q, r, start.worker, start.level, bodies[i], data[i])
       if start.worker.caller then
