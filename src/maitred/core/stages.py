@@ -15,6 +15,7 @@ DEFAULT = ("processing",)
 INGEST = ("estimating", "provisioning", "downloading", "processing", "recording", "notify")
 PROVISIONING = "provisioning"
 STAGE = "stage:"
+STAGE_NAME = r"[a-z][a-z0-9_-]{0,31}"
 
 
 def moves(stages: Sequence[str]) -> dict[str, tuple[str, ...]]:
