@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import traceback
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -21,6 +22,8 @@ from maitred.worker.outcome import Outcome, completed, failed, raised
 from maitred.worker.stage_job import StageJob, with_words_of
 from maitred.worker.threads import Threads
 from maitred.worker.undertaker import Undertaker
+
+TRACE_LIMIT = 100_000
 
 _log = structlog.get_logger()
 
@@ -78,8 +81,9 @@ class Runner:
                 return completed(await call())
             return await self._run_blocking(call)
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - its job's outcome
-            _log.info("a handler raised", job=start.id, need=start.need, exc_info=error)
-            return raised(error)
+            outcome = raised(error)
+            _log.info("a handler raised", job=start.id, need=start.need, **_shown(error, outcome))
+            return outcome
 
     async def _run_blocking(self, function: Callable[[], Any]) -> Outcome:
         call = self._threads.call(function)
@@ -109,6 +113,13 @@ class Runner:
             self._stuck(-1)
 
         call.add_done_callback(returned)
+
+
+def _shown(error: BaseException, outcome: Outcome) -> dict[str, Any]:
+    """Give what the log shows of an error: all of it, or its message only if it has megabytes to say."""
+    if sum(map(len, traceback.format_exception(error))) <= TRACE_LIMIT:
+        return {"exc_info": error}
+    return {"error": outcome.message}
 
 
 def check_stages(handlers: Handlers, settings: Settings, queue: str) -> None:
