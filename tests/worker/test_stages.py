@@ -2,17 +2,17 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from maitred.core.job import Job, Order, Phase
+from maitred.core.job import Finish, Job, Lease, Order, Phase, Shift
 from maitred.core.reason import waiting_for
 from maitred.core.settings import SECOND
 from maitred.core.stages import INGEST
-from maitred.errors import ConfigError, Transient
+from maitred.errors import ConfigError, StoreUnavailable, Transient
 from maitred.service.handlers import Handlers
 from maitred.store.port import Store
 from maitred.wire.codec import encode_json
@@ -220,26 +220,117 @@ async def test_a_transient_failure_that_does_not_pass_ends_with_the_attempts(pip
 
 
 async def test_each_stage_has_the_whole_time_limit(pipeline: Pipeline) -> None:
-    """Both stages together are longer than the limit, and the second one alone exceeds it."""
-    await pipeline.begin(*TWO, time_limit=0.3)
-    begun: list[str] = []
+    await pipeline.begin(*TWO, time_limit=1.0)
 
-    async def download(job: StageJob) -> None:
-        begun.append(job.stage)
-        await asyncio.sleep(0.2)
+    async def download(_job: StageJob) -> None:
+        await asyncio.sleep(0.3)
 
-    async def notify(job: StageJob) -> None:
-        begun.append(job.stage)
-        await asyncio.sleep(0.2 if job.args["short"] else 60)
+    async def notify(_job: StageJob) -> None:
+        await asyncio.Event().wait()
 
     pipeline.handlers.register_stage("downloading", download)
     pipeline.handlers.register_stage("notify", notify)
-    async with pipeline.worker(slots=2):
-        await pipeline.ingest("short", short=True)
-        await pipeline.ingest("long", short=False)
-        assert (await pipeline.ended("short")).code == ""
-        late = await pipeline.ended("long")
-    assert (late.code, late.stage) == ("time-limit", 2)
+    async with pipeline.worker(slots=1):
+        await pipeline.ingest()
+        job = await pipeline.ended()
+    assert trace(job) == [(1, 1, ""), (2, 1, "time-limit")]
+    assert job.timeline[1].end - job.timeline[1].start >= pipeline.settings.time_limit
+
+
+async def test_an_answer_that_is_lost_between_stages_loses_no_stage_and_doubles_none(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await pipeline.begin(*TWO, lease=1.0)
+    seen = pipeline.serve(*TWO)
+    finish = pipeline.store.finish
+    lost: list[Shift] = []
+
+    async def unheard(worker: str, results: Sequence[Finish]) -> Shift:
+        shift = await finish(worker, results)
+        if not lost:
+            lost.append(shift)
+            raise StoreUnavailable
+        return shift
+
+    monkeypatch.setattr(pipeline.store, "finish", unheard)
+    async with pipeline.worker(slots=1):
+        await pipeline.ingest()
+        job = await pipeline.ended()
+    assert [stage for stage, _ in seen] == list(TWO)
+    assert trace(job) == [(1, 1, ""), (2, 1, "")]
+    await pipeline.clean()
+
+
+async def test_an_end_that_is_not_heard_of_does_not_stop_the_next_stage(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call that ends the first stage hangs, while renewing brings the second one, and goes on."""
+    await pipeline.begin(*TWO, lease=1.0)
+    finish, renew = pipeline.store.finish, pipeline.store.renew
+    heard, renewed, ends = asyncio.Event(), asyncio.Event(), 0
+    renewals: list[int] = []
+
+    async def hanging(worker: str, results: Sequence[Finish]) -> Shift:
+        nonlocal ends
+        ends += 1
+        hangs = ends == 1
+        shift = await finish(worker, results)
+        if hangs:
+            await heard.wait()
+        return shift
+
+    async def counting(worker: str, held: Sequence[Lease]) -> Shift:
+        shift = await renew(worker, held)
+        renewals.append(len(held))
+        return shift
+
+    async def notify(job: StageJob) -> str:
+        so_far = len(renewals)
+
+        async def often() -> bool:
+            return len(renewals) >= so_far + 3
+
+        await eventually(often)
+        renewed.set()
+        return job.stage
+
+    monkeypatch.setattr(pipeline.store, "finish", hanging)
+    monkeypatch.setattr(pipeline.store, "renew", counting)
+    pipeline.serve("downloading")
+    pipeline.handlers.register_stage("notify", notify)
+    async with pipeline.worker(slots=1):
+        await pipeline.ingest()
+        await renewed.wait()
+        heard.set()
+        job = await pipeline.ended()
+    assert trace(job) == [(1, 1, ""), (2, 1, "")]
+    await pipeline.clean()
+
+
+async def test_a_lease_that_is_lost_in_a_later_stage_ends_the_work(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await pipeline.begin(*TWO, lease=1.0, attempts=1)
+    begun, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def notify(_job: StageJob) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    async def away(*_: Any) -> Any:
+        raise StoreUnavailable
+
+    pipeline.serve("downloading")
+    pipeline.handlers.register_stage("notify", notify)
+    async with pipeline.worker(slots=1):
+        await pipeline.ingest()
+        await begun.wait()
+        with monkeypatch.context() as patch:
+            patch.setattr(pipeline.store, "renew", away)
+            await cancelled.wait()
 
 
 async def test_a_worker_that_stops_hands_the_next_stage_to_another(pipeline: Pipeline) -> None:
