@@ -268,7 +268,7 @@ async def test_an_end_that_is_not_heard_of_does_not_stop_the_next_stage(
     await pipeline.begin(*TWO, lease=1.0)
     finish, renew = pipeline.store.finish, pipeline.store.renew
     heard, renewed, ends = asyncio.Event(), asyncio.Event(), 0
-    renewals: list[int] = []
+    renewals: list[list[int]] = []
 
     async def hanging(worker: str, results: Sequence[Finish]) -> Shift:
         nonlocal ends
@@ -281,7 +281,7 @@ async def test_an_end_that_is_not_heard_of_does_not_stop_the_next_stage(
 
     async def counting(worker: str, held: Sequence[Lease]) -> Shift:
         shift = await renew(worker, held)
-        renewals.append(len(held))
+        renewals.append([lease.record for lease in held])
         return shift
 
     async def notify(job: StageJob) -> str:
@@ -304,6 +304,9 @@ async def test_an_end_that_is_not_heard_of_does_not_stop_the_next_stage(
         heard.set()
         job = await pipeline.ended()
     assert trace(job) == [(1, 1, ""), (2, 1, "")]
+    assert all(len(named) == len(set(named)) for named in renewals), (
+        "a job is named once, by its newest lease"
+    )
     await pipeline.clean()
 
 
