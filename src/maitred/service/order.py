@@ -20,12 +20,11 @@ def order_of(value: object, settings: Settings, allowed: Allowed) -> Order:
     config = encode_body(body)
     if len(config) > settings.max_body:
         raise TooLarge(len(config), settings.max_body)
-    run = body.run
     level, length = _level(body, settings)
     return Order(
         id=job_id(body.key, body.response_url),
         submitter=Submitter(body.submitter.type, body.submitter.id),
-        need=HANDLER + run.handler if isinstance(run, HandlerRun) else COMMAND,
+        need=_need(body, settings),
         body=config,
         band=_band(body),
         priority=body.priority,
@@ -40,7 +39,8 @@ def order_of(value: object, settings: Settings, allowed: Allowed) -> Order:
 def allowed_by(settings: Settings) -> Allowed:
     """Give what a queue with these settings allows beyond the contract."""
     classes = tuple((each.name, seconds(each.cap)) for each in settings.levels)
-    return Allowed(seconds(settings.max_delay), classes)
+    stages = settings.stages if settings.staged else ()
+    return Allowed(seconds(settings.max_delay), classes, stages)
 
 
 def duration_of(length: float) -> int:
@@ -54,6 +54,13 @@ def _checked(value: object, allowed: Allowed) -> JobBody:
     # A body that was checked elsewhere was not checked for this queue.
     check_body(value, allowed)
     return value
+
+
+def _need(body: JobBody, settings: Settings) -> str:
+    """Name what a worker must serve to run the job; with stages, the first one."""
+    if settings.staged:
+        return settings.need(1)
+    return HANDLER + body.run.handler if isinstance(body.run, HandlerRun) else COMMAND
 
 
 def _level(body: JobBody, settings: Settings) -> tuple[int | None, int]:

@@ -5,7 +5,7 @@ refusal looks. This package knows no store and no rule of the line; the client i
 """
 
 from maitred.wire.allowed import Allowed
-from maitred.wire.body import CommandRun, HandlerRun, JobBody, SubmitterBody, check_body, parse_body
+from maitred.wire.body import CommandRun, HandlerRun, JobBody, StageRun, SubmitterBody, check_body, parse_body
 from maitred.wire.codec import decode_body, decode_json, encode_body, encode_json
 from maitred.wire.document import (
     CheckDocument,
@@ -45,6 +45,7 @@ __all__ = [
     "ResetEvent",
     "ResultEvent",
     "RunningJob",
+    "StageRun",
     "StateEvent",
     "SubmitterBody",
     "SubmitterDocument",

@@ -205,14 +205,21 @@ class CommandRun(_Strict):
     ] = Field(default_factory=list)
 
 
+class StageRun(_Strict):
+    """Go through the queue's stages with these arguments; only for a queue that has stages."""
+
+    args: Annotated[dict[str, Any], AfterValidator(_json_object)]
+
+
+_KINDS = ("handler", "command", "script", "args")
+
+
 def _kind_of_run(run: object) -> str | None:
-    if isinstance(run, HandlerRun | CommandRun):
+    """Tell runs apart by the first of these keys that they have; there are no scripts yet."""
+    if isinstance(run, HandlerRun | CommandRun | StageRun):
         run = vars(run)
-    if not isinstance(run, dict):
-        return None
-    if "handler" in run:
-        return "kind=handler"
-    return "kind=command" if "command" in run else None
+    kind = next((key for key in _KINDS if key in run), None) if isinstance(run, dict) else None
+    return None if kind in (None, "script") else f"kind={kind}"
 
 
 class JobBody(_Strict):
@@ -221,7 +228,9 @@ class JobBody(_Strict):
     key: Annotated[str, _text_of(KEY_BYTES), Field(json_schema_extra={"minLength": 1})]
     submitter: SubmitterBody
     run: Annotated[
-        Annotated[HandlerRun, Tag("kind=handler")] | Annotated[CommandRun, Tag("kind=command")],
+        Annotated[HandlerRun, Tag("kind=handler")]
+        | Annotated[CommandRun, Tag("kind=command")]
+        | Annotated[StageRun, Tag("kind=args")],
         Discriminator(_kind_of_run),
     ]
     response_url: (
@@ -248,6 +257,14 @@ class JobBody(_Strict):
         Field(default_factory=dict)
     )
     expires_at: Annotated[AwareDatetime, BeforeValidator(_moment), AfterValidator(_in_range)] | None = None
+
+    @field_validator("run", mode="before")
+    @classmethod
+    def _a_run_of_the_queue(cls, run: object, info: ValidationInfo) -> object:
+        allowed: Allowed | None = info.context
+        if allowed and (fault := allowed.run_fault(staged=_kind_of_run(run) == "kind=args")):
+            raise said(fault)
+        return run
 
     @field_validator("delay", mode="after")
     @classmethod
@@ -298,6 +315,7 @@ def parse_body(value: object, allowed: Allowed | None = None) -> JobBody:
 def check_body(body: JobBody, allowed: Allowed) -> None:
     """Check a body that was made elsewhere for this queue; `InvalidJob` lists all its faults."""
     found = {
+        "run": allowed.run_fault(staged=isinstance(body.run, StageRun)),
         "delay": None if body.immediate else allowed.delay_fault(body.delay),
         "class": None if body.class_ is None else allowed.class_fault(body.class_),
         "duration": None if body.duration is None else allowed.duration_fault(body.duration),

@@ -68,7 +68,7 @@ def faults_of(error: ValidationError) -> list[Fault]:
 def dotted(loc: Iterable[int | str]) -> str:
     """Write a path with dots. What pydantic adds to it, the kind of `run` and `[key]`, is not in the body."""
     parts = [str(part) for part in loc]
-    if len(parts) > 1 and parts[0] == "run" and parts[1] in ("kind=handler", "kind=command"):
+    if len(parts) > 1 and parts[0] == "run" and parts[1] in ("kind=handler", "kind=command", "kind=args"):
         del parts[1]
     if parts and parts[-1] == "[key]":
         parts.pop()
