@@ -62,8 +62,10 @@ class Clerk:
             while True:
                 self._news.clear()
                 if not await self._begin():
+                    # Not wait_for: before Python 3.12 it may swallow the cancel that comes with the news.
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._news.wait(), self._safety_net)
+                        async with asyncio.timeout(self._safety_net):
+                            await self._news.wait()
         finally:
             for task in self._at_work:
                 task.cancel()
