@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from maitred.core.batch import BatchState
-from maitred.core.settings import Settings
+from maitred.core.settings import SECOND, Settings
 from maitred.core.stages import INGEST
 from maitred.errors import StoreUnavailable
 from maitred.service.clerk import Clerk
@@ -23,6 +23,7 @@ from tests.service.address import Address, Reply, listening
 from tests.service.office import ADA, CSV, QUICK, Office
 from tests.waiting import eventually
 
+BRIEF = Settings(lease=SECOND // 20, backoff=1000, most_backoff=4000)
 MD5 = "49afbd86a1ca9f34b677a3f09655eae9"
 
 
@@ -372,18 +373,44 @@ async def test_a_clerk_that_is_stopped_gives_its_lock_up_at_once(office: Office,
     assert (await office.batch(id)).counts["pending"] == 3
 
 
-async def test_a_clerk_that_lost_its_lock_leaves_the_batch_alone(office: Office, address: Address) -> None:
+async def test_a_lock_is_kept_for_as_long_as_the_work_takes(
+    store: Store, clock: Clock, address: Address
+) -> None:
+    office = await opened(store, clock, BRIEF)
+    address.silent = True
+    id = await office.submit(payload_filename=address.at("/m", Reply(body=CSV.encode())))
+    task = asyncio.create_task(office.clerk.work_off())
+    await address.arrived.wait()
+    for _ in range(5):
+        office.later(BRIEF.lease / SECOND * 0.9)
+        assert await Clerk(office.store, "other").work_off() == 0
+
+        async def kept() -> bool:
+            return (await office.batch(id)).locked_until == office.clock.now + BRIEF.lease
+
+        await eventually(kept)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_clerk_that_lost_its_lock_leaves_the_batch_alone(
+    store: Store, clock: Clock, address: Address
+) -> None:
+    office = await opened(store, clock, BRIEF)
     address.silent = True
     id = await office.submit(payload_filename=address.at("/m", Reply(body=CSV.encode())))
     first = asyncio.create_task(office.clerk.work_off())
     await address.arrived.wait()
-    office.later(100)
     address.silent = False
-    assert await Clerk(office.store, "other").work_off() == 1
-    first.cancel()
-    await asyncio.gather(first, return_exceptions=True)
+    other = Clerk(office.store, "other")
+    office.later(100)
+    while not await other.work_off():
+        # The first one kept its lock just before.
+        office.later(100)
+    assert await first == 1, "it hears of it, and waits no longer for its own answer"
     batch = await office.batch(id)
     assert (batch.fault, batch.counts["pending"]) == ("", 3)
+    assert len(address.requests) == 2
 
 
 async def test_the_clerks_of_a_server_work_for_every_queue_and_wake_at_once(clock: Clock) -> None:
