@@ -6,7 +6,16 @@ from maitred.core.job import COMMAND, Band, Order, Submitter
 from maitred.core.settings import SECOND, Settings
 from maitred.errors import Fault, InvalidJob, TooLarge
 from maitred.service.moment import microseconds, seconds
-from maitred.wire import Allowed, HandlerRun, JobBody, check_body, encode_body, parse_body
+from maitred.wire import (
+    Allowed,
+    CommandRun,
+    HandlerRun,
+    JobBody,
+    check_body,
+    encode_body,
+    encode_json,
+    parse_body,
+)
 
 HANDLER = "handler:"
 
@@ -33,14 +42,24 @@ def order_of(value: object, settings: Settings, allowed: Allowed) -> Order:
         duration=length,
         delay=None if body.delay is None else round(body.delay * SECOND),
         expires_at=microseconds(body.expires_at) if body.expires_at else 0,
+        batch=body.batch or "",
+        profile=body.profile_name or "",
+        label=label_of(body) if body.batch else b"",
     )
+
+
+def label_of(body: JobBody) -> bytes:
+    """Give what the report of a batch keeps of a job: its key, and the name that its submitter gave it."""
+    args = {} if isinstance(body.run, CommandRun) else body.run.args
+    local_id = args.get("local_id")
+    return encode_json({"key": body.key, "local_id": local_id if isinstance(local_id, str) else None})
 
 
 def allowed_by(settings: Settings) -> Allowed:
     """Give what a queue with these settings allows beyond the contract."""
     classes = tuple((each.name, seconds(each.cap)) for each in settings.levels)
     stages = settings.stages if settings.staged else ()
-    return Allowed(seconds(settings.max_delay), classes, stages)
+    return Allowed(seconds(settings.max_delay), classes, stages, settings.profiles)
 
 
 def duration_of(length: float) -> int:
