@@ -268,7 +268,8 @@ def short_report(report: bytes, sequence: int, parts: int) -> bytes:
     counts = {name: len(content.get(name, ())) for name in ("completed", "failed", "deleted")}
     failed = [row.get("id") if isinstance(row, dict) else row for row in content.get("failed", ())[:1_000]]
     head = {name: content[name] for name in ("sequence", "kind", "at") if name in content}
-    return pack({"failed_jobs": failed, **head, "counts": counts, "of": sequence, "parts": parts})
+    told: dict[str, Any] = {"failed_jobs": failed, "counts": counts, "of": sequence, "parts": parts}
+    return pack(told | head)
 
 
 def read_report(data: bytes) -> bytes | tuple[int, int]:

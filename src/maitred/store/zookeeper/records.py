@@ -91,7 +91,7 @@ class Reader:
 
     def __init__(self, session: Session, tree: Tree, stages: tuple[str, ...]) -> None:
         self.session, self.tree, self.stages = session, tree, stages
-        self.job_states = (*tree.index_states(stages), DELETED)
+        self.job_states = tuple(dict.fromkeys((*tree.index_states(stages), DELETED)))
 
     async def job(self, jid: str) -> JobEntry | None:
         """Read a job; None if there is none, or none yet. Unreadable if a node is spoilt."""

@@ -12,7 +12,7 @@ from functools import partial
 from maitred.errors import Overtaken
 from maitred.store.zookeeper.batches import Batches
 from maitred.store.zookeeper.records import Unreadable
-from maitred.store.zookeeper.session import Delete, Op, Refused, certain
+from maitred.store.zookeeper.session import Delete, Op, Put, Refused, certain
 from maitred.store.zookeeper.tree import BID, JID, entry_name, is_item
 
 STEP = 50
@@ -30,7 +30,8 @@ class Removal:
         """Delete a batch with its jobs; UnknownBatch, BatchUnfinished or BatchReporting."""
         entry = await self.batches.read(bid)
         self.batches.check_removable(entry)
-        ops: list[Op] = [Delete(self.tree.batch(bid, "status"), entry.status)]
+        # Writing nothing to the item gives it the time from which on what is left of it is an orphan.
+        ops: list[Op] = [Delete(self.tree.batch(bid, "status"), entry.status), Put(self.tree.batch(bid), b"")]
         external_id = entry.batch.external_id
         if external_id and await self.batches.find(external_id) == bid:
             ops.append(Delete(self.tree.uuid(external_id)))
@@ -63,7 +64,7 @@ class Removal:
 
     async def _orphaned(self, path: str) -> bool:
         status, item = await asyncio.gather(self.session.stat(f"{path}/status"), self.session.stat(path))
-        return status is None and item is not None and item.created + ORPHANED < self.clock() // 1_000
+        return status is None and item is not None and item.modified + ORPHANED < self.clock() // 1_000
 
     async def clear_batch(self, bid: str) -> None:
         """Delete all that is left of a batch which has no status any more: its jobs first, itself last."""

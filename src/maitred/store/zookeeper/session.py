@@ -89,18 +89,20 @@ Op = Create | Put | Delete | Check
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node as it was read; `owner` is the session of an ephemeral one, `created` is in milliseconds."""
+    """A node as it was read; `owner` is the session of an ephemeral one, times are in milliseconds."""
 
     data: bytes
     version: int
     children: int
     owner: int
     created: int
+    modified: int
 
     @classmethod
     def of(cls, data: bytes | None, stat: ZnodeStat) -> "Node":
         """Take over what kazoo read."""
-        return cls(data or b"", stat.version, stat.numChildren, stat.ephemeralOwner or 0, stat.ctime)
+        owner = stat.ephemeralOwner or 0
+        return cls(data or b"", stat.version, stat.numChildren, owner, stat.ctime, stat.mtime)
 
 
 class Session:
