@@ -22,7 +22,7 @@ from maitred.store.zookeeper.intake import Intake
 from maitred.store.zookeeper.ledger import Ledger
 from maitred.store.zookeeper.locks import Lock
 from maitred.store.zookeeper.payloads import NODE_LIMIT, Reason
-from maitred.store.zookeeper.session import Op, OutcomeUnknown, Refused, Session
+from maitred.store.zookeeper.session import Create, Op, OutcomeUnknown, Refused, Session
 from tests.zookeeper.conftest import Opener
 from tests.zookeeper.party import (
     RUN,
@@ -51,7 +51,8 @@ def ready(batch: Batch) -> bool:
 async def reported(ledger: Ledger, bid: str, **rows: list[str]) -> BatchState:
     """Report a batch whose jobs have all ended."""
     lock = await ledger.batches.lock(bid, "clerk", TOKENS[0])
-    assert lock and await ledger.batches.begin_report(bid, lock)
+    assert lock
+    assert await ledger.batches.begin_report(bid, lock)
     entry = await ledger.batches.read(bid)
     report = {"sequence": entry.batch.sequence + 1, "kind": "report", "at": "now", "failed": [], **rows}
     state = await ledger.batches.store_report(bid, lock, json.dumps(report).encode(), send=True)
@@ -122,7 +123,8 @@ async def test_b4_when_its_session_ends_a_lock_is_gone_and_the_state_unchanged(
     other = await connect()
     assert await other.batches.lock_oldest("other", RUN, pending)
     holder = await ledger.locks.holder(ledger.tree.batch(bid))
-    assert holder and (holder.owner, bool(holder.host)) == ("other", True)
+    assert holder
+    assert (holder.owner, bool(holder.host)) == ("other", True)
     await other.close()
     await ledger.session.sync(ledger.tree.batches)
     assert await ledger.locks.holder(ledger.tree.batch(bid)) is None
@@ -133,16 +135,19 @@ async def test_b5_what_a_live_one_has_locked_another_skips(ledger: Ledger, conne
     first, second = [(await ledger.batches.create(batch_order())).id for _ in range(2)]
     other = await connect()
     locked = await other.batches.lock_oldest("other", RUN, pending)
-    assert locked and locked[1].id == first
+    assert locked
+    assert locked[1].id == first
     mine = await ledger.batches.lock_oldest("me", TOKENS[1], pending)
-    assert mine and mine[1].id == second
+    assert mine
+    assert mine[1].id == second
 
 
 async def test_only_the_owner_gives_a_lock_up(ledger: Ledger, connect: Opener) -> None:
     bid = (await ledger.batches.create(batch_order())).id
     other = await connect()
     lock = await other.batches.lock(bid, "other", RUN)
-    assert lock and await ledger.batches.lock(bid, "me", TOKENS[1]) is None
+    assert lock
+    assert await ledger.batches.lock(bid, "me", TOKENS[1]) is None
     stolen = Lock(lock.path, lock.claim, ledger.session.id)
     assert not await ledger.locks.give_up(stolen)
     assert await other.locks.holds(lock)
@@ -174,7 +179,8 @@ async def test_b11_a_batch_is_reported_when_its_last_job_has_ended(ledger: Ledge
         assert await ledger.batches.begin_report(bid, lock) is None
         await into(ledger, jid, "completed")
     entry = await ledger.batches.begin_report(bid, lock)
-    assert entry and entry.batch.state is BatchState.REPORTING
+    assert entry
+    assert entry.batch.state is BatchState.REPORTING
     state = await ledger.batches.store_report(bid, lock, b'{"sequence":1,"failed":[]}', send=True)
     assert state is BatchState.COMPLETED
     batch = (await ledger.batches.read(bid)).batch
@@ -205,7 +211,8 @@ async def test_b13_after_a_retry_an_update_report_completes_the_batch(ledger: Le
     assert (await ledger.batches.read(bid)).batch.state is BatchState.FAILED
     await ledger.batches.begin_update(bid)
     lock = await ledger.batches.lock(bid, "clerk", RUN)
-    assert lock and await ledger.batches.begin_report(bid, lock) is None
+    assert lock
+    assert await ledger.batches.begin_report(bid, lock) is None
     await into(ledger, jid, "completed")
     assert await ledger.batches.begin_report(bid, lock)
     with pytest.raises(BatchReporting):
@@ -224,7 +231,8 @@ async def test_b14_a_job_that_fails_again_leaves_the_batch_failed_and_the_report
     await failed(ledger, jid, "downloading")
     await ledger.batches.begin_update(bid)
     lock = await ledger.batches.lock(bid, "clerk", RUN)
-    assert lock and await ledger.batches.begin_report(bid, lock)
+    assert lock
+    assert await ledger.batches.begin_report(bid, lock)
     state = await ledger.batches.store_report(bid, lock, b'{"sequence":2,"failed":[]}', send=False)
     batch = (await ledger.batches.read(bid)).batch
     assert (state, batch.sequence, batch.unsent) == (BatchState.FAILED, 2, False)
@@ -249,14 +257,16 @@ async def test_a_report_that_is_too_large_for_a_node_is_kept_in_parts(ledger: Le
         if sequence == 2:
             await ledger.batches.begin_update(bid)
         lock = await ledger.batches.lock(bid, "clerk", RUN)
-        assert lock and await ledger.batches.begin_report(bid, lock)
+        assert lock
+        assert await ledger.batches.begin_report(bid, lock)
         rows = [{"id": f"job-{n}", "message": "m" * 200} for n in range(2 * NODE_LIMIT // 200)]
         report = json.dumps({"sequence": sequence, "failed": rows}).encode()
         await ledger.batches.store_report(bid, lock, report, send=False)
         await ledger.locks.give_up(lock)
         assert (await ledger.batches.read(bid)).batch.report == report
     names = await ledger.session.children(ledger.tree.batch(bid, "status-report"))
-    assert names and all(name.startswith("000002-") for name in names)
+    assert names
+    assert all(name.startswith("000002-") for name in names)
     await ledger.removal.remove(bid)
 
 
@@ -420,8 +430,6 @@ async def test_a_write_whose_answer_was_lost_is_done_once(
 
 
 async def test_a_batch_of_another_program_can_be_read_and_added_to(ledger: Ledger) -> None:
-    from maitred.store.zookeeper.session import Create
-
     tree = ledger.tree
     await ledger.session.multi([Create(tree.batch("bid0000000777"))])
     await ledger.session.multi(

@@ -135,7 +135,7 @@ async def test_b24_one_fault_is_found_and_nothing_else(connect: Opener, fault: s
     await ledger.jobs.delete(fourth)
     assert await check(ledger) == []
     await ledger.session.multi(await BREAKS[fault](ledger, bid, jid))
-    assert [violation.code for violation in await check(ledger)] == [fault.split()[0]]
+    assert [violation.code for violation in await check(ledger)] == [fault.split(maxsplit=1)[0]]
 
 
 async def test_b24_items_that_stayed_empty_for_an_hour_are_orphans(ledger: Ledger, clock: Clock) -> None:

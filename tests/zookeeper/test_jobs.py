@@ -1,4 +1,4 @@
-"""Jobs in the tree, by the numbers of the scenarios: one index entry, one bucket, one status, all of one mind."""
+"""Jobs in the tree, by the numbers of the scenarios: index entry, bucket and status say the same."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from maitred.errors import (
 )
 from maitred.store.zookeeper.ledger import Ledger
 from maitred.store.zookeeper.payloads import Reason
-from maitred.store.zookeeper.session import Create, Delete, Put
+from maitred.store.zookeeper.session import Create, Delete, Op, Put
 from tests.conftest import Clock
 from tests.zookeeper.conftest import Opener
 from tests.zookeeper.party import (
@@ -107,11 +107,12 @@ async def test_b8_lower_priorities_go_first_and_then_the_older(ledger: Ledger) -
 async def test_b10_through_all_stages_a_job_is_completed(ledger: Ledger) -> None:
     bid, [jid] = await batch_of(ledger, "a")
     seen = []
+    job = await ledger.jobs.read(jid)
     for stage in INGEST:
-        job = await ledger.jobs.start(await ledger.jobs.read(jid), RUN, 1)
+        job = await ledger.jobs.start(job, RUN, 1)
         seen.append(job.state)
         assert job.state == stage
-        job = await ledger.jobs.advance(jid, RUN, b"{}")
+        job = await ledger.jobs.advance(jid, RUN, b"{}", seen=job)
     assert tuple(seen) == INGEST
     assert (job.state, job.last) == ("completed", "notify")
     assert await buckets(ledger, bid) == {bucket(ledger, "completed"): [jid]}
@@ -237,7 +238,7 @@ async def test_what_else_changes_a_running_job_does_not_end_its_run(ledger: Ledg
     await ledger.jobs.prioritise(jid, 30)
     with pytest.raises(Overtaken):
         await ledger.jobs.change(seen, "provisioning")
-    assert (await ledger.jobs.advance(jid, RUN, b"{}")).priority == 30
+    assert (await ledger.jobs.advance(jid, RUN, b"{}", seen=seen)).priority == 30
 
 
 async def test_many_changes_of_one_job_at_once_all_take_place(ledger: Ledger, connect: Opener) -> None:
@@ -277,7 +278,8 @@ async def test_while_a_batch_is_reported_its_jobs_stay_as_they_are(ledger: Ledge
     bid, [jid] = await batch_of(ledger, "a")
     await failed(ledger, jid)
     lock = await ledger.batches.lock(bid, "clerk", RUN)
-    assert lock and await ledger.batches.begin_report(bid, lock)
+    assert lock
+    assert await ledger.batches.begin_report(bid, lock)
     for refused in (ledger.jobs.retry, ledger.jobs.delete):
         with pytest.raises(BatchReporting):
             await refused(jid)
@@ -341,7 +343,7 @@ async def test_a_job_that_another_program_moved_is_read_as_it_says(ledger: Ledge
     status = await status_of(ledger, jid)
     status |= {"status": "Downloading", "last_successful_status": "Provisioning"}
     tree = ledger.tree
-    ops = [
+    ops: list[Op] = [
         Put(tree.job(jid, "status"), json.dumps(status).encode()),
         Delete(tree.entry("pending", 5, jid)),
         Create(tree.entry("downloading", 5, jid)),

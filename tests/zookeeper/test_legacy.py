@@ -88,8 +88,10 @@ def test_java_properties_are_read_with_all_their_ways_to_write() -> None:
         (b'<x:m xmlns:x="u"><x:a>1</x:a></x:m>', {"a": "1"}),
         (b"<m>text</m>", {"m": "text"}),
         (
-            b'<?xml version="1.0"?><!DOCTYPE properties SYSTEM "http://java.sun.com/dtd/properties.dtd">'
-            b'<properties><entry key="a">1</entry></properties>',
+            (
+                b'<?xml version="1.0"?><!DOCTYPE properties SYSTEM "http://java.sun.com/dtd/properties.dtd">'
+                b'<properties><entry key="a">1</entry></properties>'
+            ),
             {"a": "1"},
         ),
     ],

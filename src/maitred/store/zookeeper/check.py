@@ -19,11 +19,10 @@ same way both times, with nothing changed between, is named. Each kind of fault 
 | `tree-orphan` | an item has had no status for an hour: a crash left it |
 """
 
-import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from maitred.core.batch import BatchState
 from maitred.core.invariants import Violation
@@ -31,7 +30,6 @@ from maitred.store.zookeeper.ledger import Ledger
 from maitred.store.zookeeper.records import READ_TOGETHER, BatchEntry, JobEntry, Unreadable
 from maitred.store.zookeeper.tree import BID, DELETED, JID, entry_name, escape, is_item, read_entry, unescape
 
-T = TypeVar("T")
 Progress = Callable[[str, int], None]
 
 
@@ -75,7 +73,7 @@ async def survey(ledger: Ledger, progress: Progress | None = None) -> Survey:
             seen.entries[read_entry(name) or name].append(f"{escape(state)}/{name}")
     names = sorted(await session.children(tree.batches) or [])
     for bid in (name for name in names if is_item(name, BID)):
-        seen.batches[bid] = await _readable(ledger.reader.batch(bid))
+        seen.batches[bid] = await _batch(ledger, bid)
         keys = await session.stat(tree.batch(bid, "keys"))
         seen.keys[bid] = keys.children if keys else 0
         await _members(ledger, bid, seen)
@@ -84,8 +82,7 @@ async def survey(ledger: Ledger, progress: Progress | None = None) -> Survey:
         node = await session.get(f"{tree.uuids}/{name}")
         if node is not None:
             seen.uuids[unescape(name)] = node.data.decode("utf-8", "replace")
-    for bid in seen.batches:
-        await _lock(ledger, tree.batch(bid), seen)
+    await _locks(ledger, [tree.batch(bid) for bid in seen.batches], seen)
     seen.orphans = await ledger.removal.orphans()
     return seen
 
@@ -102,23 +99,20 @@ async def _jobs(ledger: Ledger, seen: Survey, progress: Progress | None) -> None
     )
     for begin in range(0, len(names), READ_TOGETHER):
         some = names[begin : begin + READ_TOGETHER]
-        seen.jobs |= zip(
-            some, await asyncio.gather(*(_readable(ledger.reader.job(jid)) for jid in some)), strict=True
-        )
-        await asyncio.gather(*(_lock(ledger, ledger.tree.job(jid), seen) for jid in some))
+        seen.jobs |= zip(some, await ledger.reader.jobs_or_faults(some), strict=True)
+        await _locks(ledger, [ledger.tree.job(jid) for jid in some], seen)
         if progress:
             progress("ledger", len(some))
 
 
-async def _lock(ledger: Ledger, item: str, seen: Survey) -> None:
-    lock = await ledger.session.stat(f"{item}/lock")
-    if lock is not None and not lock.owner:
-        seen.locks.append(item)
+async def _locks(ledger: Ledger, items: Sequence[str], seen: Survey) -> None:
+    locks = await ledger.session.stat_all([f"{item}/lock" for item in items])
+    seen.locks += [item for item, lock in zip(items, locks, strict=True) if lock and not lock.owner]
 
 
-async def _readable(reading: Awaitable[T]) -> T | Unreadable:
+async def _batch(ledger: Ledger, bid: str) -> BatchEntry | Unreadable | None:
     try:
-        return await reading
+        return await ledger.reader.batch(bid)
     except Unreadable as error:
         return error
 

@@ -6,7 +6,6 @@ second step holds the whole chunk: jobs, index entries, buckets, the keys that t
 it is expanded. A key that the batch has is passed over, so doing it all again doubles nothing.
 """
 
-import asyncio
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -31,9 +30,9 @@ from maitred.store.zookeeper.session import (
     Session,
     certain,
 )
-from maitred.store.zookeeper.tree import JID, Tree
+from maitred.store.zookeeper.tree import BID, JID, Tree, is_item
 
-CHUNK = 50
+CHUNK = 100
 CHUNK_BYTES = 300_000
 
 
@@ -69,8 +68,15 @@ class Intake:
         chunk is whole or not there; those before one that was refused stay.
         """
         added: list[Added] = []
+        looking = True
         for chunk in _chunks(newcomers):
-            added += await (self._add_to(bid, chunk, lock) if bid else self._add_alone(chunk))
+            if bid:
+                some = await self._add_to(bid, chunk, lock, looking=looking)
+                # Where all of a chunk were new, the next ones are likely new too; if not, that is refused.
+                looking = not all(each.created for each in some)
+            else:
+                some = await self._add_alone(chunk)
+            added += some
         return added
 
     async def add_version(self, old: JobEntry, newcomer: Newcomer, fence: list[Op]) -> str:
@@ -107,19 +113,22 @@ class Intake:
         await certain(self.session, ops, lambda: self._filled(jids[0]))
         return [Added(jid, created=True) for jid in jids]
 
-    async def _add_to(self, bid: str, chunk: Sequence[Newcomer], lock: Lock | None) -> list[Added]:
+    async def _add_to(
+        self, bid: str, chunk: Sequence[Newcomer], lock: Lock | None, *, looking: bool
+    ) -> list[Added]:
         while True:
             if lock and not await self.locks.holds(lock):
                 raise LockLost
-            entry = await self.reader.batch(bid)
+            entry = await self.reader.batch(bid, whole=False) if is_item(bid, BID) else None
             if entry is None:
                 raise UnknownBatch(self.queue, bid)
-            known = await self._known(bid, chunk)
+            known = await self._known(bid, chunk) if looking and entry.expansion.rows else {}
             fresh = _first_of_each(each for each in chunk if each.order.id not in known)
             if fresh and entry.batch.sealed and not (lock and entry.batch.expanding):
                 raise BatchSealed
             if fresh and not await self._fill(entry, fresh, known):
                 await self.session.sync(self.tree.batch(bid))
+                looking = True
                 continue
             new = {each.order.id for each in fresh}
             answer = []
@@ -130,8 +139,8 @@ class Intake:
 
     async def _known(self, bid: str, chunk: Sequence[Newcomer]) -> dict[str, str]:
         ids = list(dict.fromkeys(each.order.id for each in chunk))
-        nodes = await asyncio.gather(*(self.session.get(self.tree.key(bid, id)) for id in ids))
-        return {id: node.data.decode() for id, node in zip(ids, nodes, strict=True) if node is not None}
+        nodes = await self.session.get_all([self.tree.key(bid, id) for id in ids])
+        return {id: node.data.decode() for id, node in zip(ids, nodes, strict=True) if node}
 
     async def _fill(self, entry: BatchEntry, fresh: Sequence[Newcomer], known: dict[str, str]) -> bool:
         """Make a chunk's jobs and note their ids; False if somebody else changed the batch first."""

@@ -7,7 +7,7 @@ reading takes long. What has ended is never listed.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 
 from maitred.store.zookeeper.session import Session
 from maitred.store.zookeeper.tree import Tree, read_entry
@@ -94,7 +94,7 @@ class Changes:
             found |= _jids(await listing.read())
         return found
 
-    async def follow(self) -> AsyncIterator[set[str]]:
+    async def follow(self) -> AsyncGenerator[set[str], None]:
         """Give the jobs whose entries came or went, set after set, without end."""
         while True:
             fired = [listing for listing in self.listings if listing.changed.is_set()]

@@ -4,9 +4,9 @@ Reads of one item are sent together. They need not show one moment: whoever chan
 versions that were read, and every change of an item gives its status a new one.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -95,21 +95,42 @@ class Reader:
 
     async def job(self, jid: str) -> JobEntry | None:
         """Read a job; None if there is none, or none yet. Unreadable if a node is spoilt."""
-        nodes = await asyncio.gather(*(self.session.get(self.tree.job(jid, fact)) for fact in FACTS))
-        found = {fact: node for fact, node in zip(FACTS, nodes, strict=True) if node is not None}
+        [entry] = await self.jobs_or_faults([jid])
+        if isinstance(entry, Unreadable):
+            raise entry
+        return entry
+
+    async def jobs(self, jids: Sequence[str]) -> list[JobEntry | None]:
+        """Read several jobs; Unreadable if a node of any is spoilt."""
+        entries = await self.jobs_or_faults(jids)
+        for entry in entries:
+            if isinstance(entry, Unreadable):
+                raise entry
+        return [entry for entry in entries if not isinstance(entry, Unreadable)]
+
+    async def jobs_or_faults(self, jids: Sequence[str]) -> list[JobEntry | Unreadable | None]:
+        """Read several jobs, a bounded number at a time, or say of each what is spoilt."""
+        entries: list[JobEntry | Unreadable | None] = []
+        for begin in range(0, len(jids), READ_TOGETHER):
+            some = jids[begin : begin + READ_TOGETHER]
+            nodes = iter(
+                await self.session.get_all([self.tree.job(jid, fact) for jid in some for fact in FACTS])
+            )
+            for jid in some:
+                # The status is read before the rest: what is changed between has another version of it then.
+                found = {
+                    fact: node for fact, node in zip(FACTS, islice(nodes, len(FACTS)), strict=True) if node
+                }
+                entries.append(self._job_or_fault(jid, found))
+        return entries
+
+    def _job_or_fault(self, jid: str, found: dict[str, Node]) -> JobEntry | Unreadable | None:
         if "status" not in found:
             return None
         try:
             return self._job(jid, found)
         except (ValueError, TypeError, msgspec.MsgspecError) as error:
-            raise Unreadable(self.tree.job(jid), error) from error
-
-    async def jobs(self, jids: Sequence[str]) -> list[JobEntry | None]:
-        """Read several jobs, a bounded number at a time."""
-        entries: list[JobEntry | None] = []
-        for begin in range(0, len(jids), READ_TOGETHER):
-            entries += await asyncio.gather(*map(self.job, jids[begin : begin + READ_TOGETHER]))
-        return entries
+            return Unreadable(self.tree.job(jid), error)
 
     def _job(self, jid: str, found: dict[str, Node]) -> JobEntry:
         status = payloads.read_object(found["status"].data)
@@ -162,24 +183,23 @@ class Reader:
 
     # ---------------------------------------------------------------- batches
 
-    async def batch(self, bid: str) -> BatchEntry | None:
-        """Read a batch, with its last report and its counts; None if there is none, or none yet."""
+    async def batch(self, bid: str, *, whole: bool = True) -> BatchEntry | None:
+        """Read a batch; None if there is none, or none yet. A whole one has its last report and counts."""
         path = self.tree.batch
-        submission, status, expansion, report, states = await asyncio.gather(
-            self.session.get(path(bid, "submission")),
-            self.session.get(path(bid, "status")),
-            self.session.get(path(bid, "expansion")),
-            self.session.get(path(bid, "status-report")),
-            self.session.stat(path(bid, "states")),
+        names = ["status", "submission", "expansion", "states", *(["status-report"] if whole else [])]
+        status, submission, expansion, states, *reports = await self.session.get_all(
+            [path(bid, name) for name in names]
         )
         if status is None or submission is None:
             return None
+        report = reports[0] if reports else None
         try:
             entry = self._batch(bid, submission, status, expansion, states)
             entry.batch.report = await self._report(bid, report) if report else b""
         except (ValueError, TypeError, msgspec.MsgspecError) as error:
             raise Unreadable(path(bid), error) from error
-        entry.batch.counts |= await self.counts(bid)
+        if whole:
+            entry.batch.counts |= await self.counts(bid)
         return entry
 
     def _batch(
@@ -217,9 +237,7 @@ class Reader:
         if isinstance(report, bytes):
             return report
         names = [part_name(report[0], number) for number in range(report[1])]
-        parts = await asyncio.gather(
-            *(self.session.get(self.tree.batch(bid, "status-report", name)) for name in names)
-        )
+        parts = await self.session.get_all([self.tree.batch(bid, "status-report", name) for name in names])
         return b"".join(part.data for part in parts if part)
 
     async def counts(self, bid: str) -> dict[str, int]:
@@ -229,7 +247,7 @@ class Reader:
         """
         kinds = {node: kind for kind, node in self.tree.layout.buckets.items()}
         paths = [self.tree.batch(bid, "states", node) for node in kinds]
-        stats = await asyncio.gather(*map(self.session.stat, paths))
+        stats = await self.session.stat_all(paths)
         counts = dict.fromkeys(BUCKETS, 0)
         for kind, stat in zip(kinds.values(), stats, strict=True):
             counts[kind] = stat.children if stat else 0

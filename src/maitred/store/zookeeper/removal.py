@@ -12,7 +12,7 @@ from functools import partial
 from maitred.errors import Overtaken
 from maitred.store.zookeeper.batches import Batches
 from maitred.store.zookeeper.records import Unreadable
-from maitred.store.zookeeper.session import Delete, Op, Put, Refused, certain
+from maitred.store.zookeeper.session import Delete, Node, Op, Put, Refused, certain
 from maitred.store.zookeeper.tree import BID, JID, entry_name, is_item
 
 STEP = 50
@@ -58,13 +58,14 @@ class Removal:
             names = [name for name in await self.session.children(parent) or [] if is_item(name, prefix)]
             for begin in range(0, len(names), STEP):
                 some = names[begin : begin + STEP]
-                orphaned = await asyncio.gather(*(self._orphaned(f"{parent}/{name}") for name in some))
-                found += [name for name, is_one in zip(some, orphaned, strict=True) if is_one]
+                statuses = await self.session.stat_all([f"{parent}/{name}/status" for name in some])
+                bare = [name for name, status in zip(some, statuses, strict=True) if status is None]
+                items = await self.session.stat_all([f"{parent}/{name}" for name in bare])
+                found += [name for name, item in zip(bare, items, strict=True) if item and self._is_old(item)]
         return sorted(found)
 
-    async def _orphaned(self, path: str) -> bool:
-        status, item = await asyncio.gather(self.session.stat(f"{path}/status"), self.session.stat(path))
-        return status is None and item is not None and item.modified + ORPHANED < self.clock() // 1_000
+    def _is_old(self, item: Node) -> bool:
+        return item.modified + ORPHANED < self.clock() // 1_000
 
     async def clear_batch(self, bid: str) -> None:
         """Delete all that is left of a batch which has no status any more: its jobs first, itself last."""
@@ -97,7 +98,7 @@ class Removal:
         priority = await self.session.get(self.tree.job(jid, "priority"))
         name = entry_name(int(priority.data) if priority and priority.data else 5, jid)
         paths = [f"{self.tree.state(state)}/{name}" for state in states]
-        stats = await asyncio.gather(*map(self.session.stat, paths))
+        stats = await self.session.stat_all(paths)
         return [path for path, stat in zip(paths, stats, strict=True) if stat is not None]
 
     async def _clear(self, path: str) -> None:

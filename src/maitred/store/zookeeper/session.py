@@ -11,6 +11,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any, Literal, NamedTuple
 
 from kazoo import exceptions as kazoo_errors
@@ -24,6 +25,8 @@ from maitred.errors import SessionLost, StoreError, StoreUnavailable, TooLarge
 PACKET_LIMIT = 1_000_000
 _log = logging.getLogger(__name__)
 
+Ask = Callable[[Any], Any]
+Watch = Callable[[], None]
 Why = Literal["missing", "exists", "version", "not-empty", "ephemeral-parent"]
 _WHY: dict[type[Exception], Why] = {
     kazoo_errors.NoNodeError: "missing",
@@ -121,6 +124,7 @@ class Session:
         self._opening = asyncio.Lock()
         self._doom: asyncio.TimerHandle | None = None
         self._closers: set[asyncio.Task[None]] = set()
+        self._watches: set[Watch] = set()
 
     # ---------------------------------------------------------------- the session itself
 
@@ -190,44 +194,69 @@ class Session:
         self._closers.add(closer)
         closer.add_done_callback(self._closers.discard)
         self.lost.set()
+        # The servers forget the watches of a session with it; whoever waits for one must look again.
+        for watch in list(self._watches):
+            self._fire(watch)
         for listener in self._listeners:
             listener()
 
     # ---------------------------------------------------------------- reading
 
-    async def get(self, path: str, watch: Callable[[], None] | None = None) -> Node | None:
-        """Read a node; None if it is not there. The watch is called once, when it changes or is deleted."""
-        answer = await self._read(lambda client: client.get_async(path, watch=self._watching(watch)))
-        return Node.of(*answer) if answer is not None else None
+    async def get(self, path: str) -> Node | None:
+        """Read a node; None if it is not there."""
+        return (await self.get_all([path]))[0]
 
-    async def stat(self, path: str, watch: Callable[[], None] | None = None) -> Node | None:
+    async def get_all(self, paths: Sequence[str]) -> list[Node | None]:
+        """Read several nodes, in this order but not at one moment."""
+        answers = await self._read([methodcaller("get_async", path) for path in paths])
+        return [Node.of(*answer) if answer is not None else None for answer in answers]
+
+    async def stat(self, path: str) -> Node | None:
         """Read all of a node but its data."""
-        stat = await self._read(lambda client: client.exists_async(path, watch=self._watching(watch)))
-        return Node.of(None, stat) if stat is not None else None
+        return (await self.stat_all([path]))[0]
 
-    async def children(self, path: str, watch: Callable[[], None] | None = None) -> list[str] | None:
-        """List the names under a node, in no order; None if it is not there."""
-        names: list[str] | None = await self._read(
-            lambda client: client.get_children_async(path, watch=self._watching(watch))
+    async def stat_all(self, paths: Sequence[str]) -> list[Node | None]:
+        """Read all of several nodes but their data."""
+        answers = await self._read([methodcaller("exists_async", path) for path in paths])
+        return [Node.of(None, answer) if answer is not None else None for answer in answers]
+
+    async def children(self, path: str, watch: Watch | None = None) -> list[str] | None:
+        """List the names under a node, in no order; None if it is not there.
+
+        The watch is called once, in the event loop: when a name comes or goes, or the session ends.
+        """
+        [names] = await self._read(
+            [lambda client: client.get_children_async(path, watch=self._watching(watch))]
         )
-        return names
+        return None if names is None else [str(name) for name in names]
 
     async def sync(self, path: str) -> None:
         """Wait until the server that answers us has seen every write before now."""
-        await self._read(lambda client: client.sync_async(path))
+        await self._read([lambda client: client.sync_async(path)])
 
-    def _watching(self, watch: Callable[[], None] | None) -> Callable[[object], None] | None:
-        return None if watch is None else lambda _event: self._tell(watch)
+    def _watching(self, watch: Watch | None) -> Callable[[object], None] | None:
+        if watch is None:
+            return None
+        self._watches.add(watch)
+        return lambda _event: self._tell(self._fire, watch)
 
-    async def _read(self, ask: Callable[[Any], Any]) -> Any:
+    def _fire(self, watch: Watch) -> None:
+        self._watches.discard(watch)
+        watch()
+
+    async def _read(self, asks: Sequence[Ask]) -> list[Any]:
+        """Ask several things, all of them again if the connection is lost; None is what is not there."""
         async with self._patiently(StoreUnavailable):
             while True:
-                try:
-                    return await self._answer(ask)
-                except kazoo_errors.NoNodeError:
-                    return None
-                except (*_AWAY, kazoo_errors.SessionExpiredError):
+                answers = await self._answers(asks)
+                errors = [answer.exception for answer in answers if not answer.successful()]
+                if any(isinstance(error, (*_AWAY, kazoo_errors.SessionExpiredError)) for error in errors):
                     await asyncio.sleep(0.02)
+                    continue
+                for error in errors:
+                    if not isinstance(error, kazoo_errors.NoNodeError):
+                        raise StoreError(f"ZooKeeper refused to read: {type(error).__name__}") from error
+                return [answer.value if answer.successful() else None for answer in answers]
         raise AssertionError  # for the type checker: the block above answers or raises
 
     # ---------------------------------------------------------------- writing
@@ -240,14 +269,15 @@ class Session:
         size = sum(len(op.path.encode()) + 60 + len(getattr(op, "data", b"")) for op in ops)
         if size > PACKET_LIMIT:
             raise TooLarge(size, PACKET_LIMIT)
-        try:
-            async with self._patiently(OutcomeUnknown):
-                results = await self._answer(lambda client: _transaction(client, ops).commit_async())
-        except kazoo_errors.SessionExpiredError:
-            raise SessionLost from None
-        except _AWAY as error:
-            raise OutcomeUnknown from error
-        return _outcome(ops, results)
+        async with self._patiently(OutcomeUnknown):
+            [answer] = await self._answers([lambda client: _transaction(client, ops).commit_async()])
+        if answer.successful():
+            return _outcome(ops, answer.value)
+        if isinstance(answer.exception, kazoo_errors.SessionExpiredError):
+            raise SessionLost
+        if isinstance(answer.exception, _AWAY):
+            raise OutcomeUnknown from answer.exception
+        raise StoreError(f"ZooKeeper refused to write: {type(answer.exception).__name__}")
 
     @contextlib.asynccontextmanager
     async def _patiently(self, then: type[StoreUnavailable]) -> AsyncIterator[None]:
@@ -257,18 +287,25 @@ class Session:
         except TimeoutError:
             raise then(f"ZooKeeper at {self.hosts} does not answer") from None
 
-    async def _answer(self, ask: Callable[[Any], Any]) -> Any:
-        """Ask one thing and await its answer."""
+    async def _answers(self, asks: Sequence[Ask]) -> list[Any]:
+        """Ask things of kazoo and await all of its answers, whether they are results or errors."""
+        if not asks:
+            return []
         if self._client is None:
             await self.open()
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
+        everything: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        arrived: list[None] = []
 
-        def arrive(answer: Any) -> None:
-            self._tell(_settle, future, answer)
+        def arrive(_answer: object) -> None:
+            arrived.append(None)
+            if len(arrived) == len(asks):
+                self._tell(_settle, everything)
 
-        ask(self._client).rawlink(arrive)
-        return await future
+        answers = [ask(self._client) for ask in asks]
+        for answer in answers:
+            answer.rawlink(arrive)
+        await everything
+        return answers
 
 
 async def certain(
@@ -276,7 +313,8 @@ async def certain(
 ) -> list[Any] | None:
     """Write once, also when the connection is lost: then `landed` reads whether it had taken place.
 
-    None if it had. Refused as from `multi`, StoreUnavailable when the servers stay away.
+    None if it had. Refused as from `multi`, SessionLost if it had not and the session ended meanwhile,
+    StoreUnavailable when the servers stay away.
     """
     doubt = False
     while True:
@@ -284,24 +322,22 @@ async def certain(
             return await session.multi(ops)
         except OutcomeUnknown:
             doubt = True
+        except SessionLost:
+            if await landed():
+                return None
+            raise
         except Refused:
             # The first try may have arrived late, after we had looked for it.
-            if not doubt:
-                raise
-            if await landed():
+            if doubt and await landed():
                 return None
             raise
         if await landed():
             return None
 
 
-def _settle(future: asyncio.Future[Any], answer: Any) -> None:
-    if future.done():
-        return
-    if answer.successful():
-        future.set_result(answer.value)
-    else:
-        future.set_exception(answer.exception)
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _transaction(client: Any, ops: Sequence[Op]) -> Any:
