@@ -64,9 +64,8 @@ class ZooKeeper:
 
     def start(self) -> None:
         java = shutil.which("java")
-        assert java and JAR.exists(), (
-            "zookeeper is missing: `make test` installs it, or `apt-get install zookeeper`"
-        )
+        assert java, "java is missing: `make test` installs it, or `apt-get install default-jre-headless`"
+        assert JAR.exists(), "zookeeper is missing: `make test` installs it, or `apt-get install zookeeper`"
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
         words = [
             java,

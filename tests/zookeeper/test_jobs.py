@@ -18,6 +18,7 @@ from maitred.errors import (
     TooLarge,
     UnknownJob,
 )
+from maitred.store.zookeeper.check import check
 from maitred.store.zookeeper.ledger import Ledger
 from maitred.store.zookeeper.payloads import Reason
 from maitred.store.zookeeper.session import Create, Delete, Op, Put
@@ -169,6 +170,48 @@ async def test_b18_a_held_job_goes_on_when_its_last_reason_is_gone(ledger: Ledge
     assert (job.state, job.last, job.standing.holds) == ("downloading", "provisioning", ())
 
 
+async def test_b18_a_hold_of_a_running_job_acts_when_its_stage_ends(ledger: Ledger) -> None:
+    bid, [jid] = await batch_of(ledger, "a")
+    await ledger.jobs.start(await ledger.jobs.read(jid), RUN, 1)
+    own, flag = Reason("job", "a", "op"), Reason("profile", "images")
+    job = await ledger.jobs.hold(jid, own)
+    assert (job.state, job.standing.holds) == ("estimating", (own,))
+    job = await ledger.jobs.advance(jid, RUN, b"{}", holds=(flag,))
+    assert (job.state, job.last, job.standing.holds) == ("held", "estimating", (own, flag))
+    assert await buckets(ledger, bid) == {bucket(ledger, "held"): [jid]}
+    await ledger.jobs.unhold(jid, "job", "a")
+    job = await ledger.jobs.unhold(jid, "profile", "images")
+    assert (job.state, job.last) == ("provisioning", "estimating")
+    assert await ledger.jobs.read(jid) == job
+
+
+async def test_a_held_job_that_failed_before_its_first_stage_has_finished_nothing(ledger: Ledger) -> None:
+    _, [jid] = await batch_of(ledger, "a")
+    await ledger.jobs.hold(jid, Reason("job", "a"))
+    job = await ledger.jobs.fail(jid, None, "cancelled", "")
+    assert (job.state, job.last) == ("failed", None)
+    assert (await ledger.jobs.retry(jid, release=70)).standing.release == 70
+
+
+async def test_a_put_of_a_waiting_key_replaces_its_body(ledger: Ledger) -> None:
+    _, [jid] = await batch_of(ledger, "a")
+    order = newcomer("a", priority=2, body=b'{"key":"a","run":{"args":{"local_id":"new"}}}').order
+    job = await ledger.jobs.rewrite(jid, order)
+    assert (job.body, job.priority, job.standing.release) == (order.body, 2, 7)
+    assert job.configuration["local_id"] == "new"
+    assert await ledger.jobs.read(jid) == job
+    assert await entries(ledger, jid) == [f"pending/02-{jid}"]
+
+
+async def test_whoever_rebuilds_a_line_is_given_every_job_that_has_not_ended(ledger: Ledger) -> None:
+    _, [first, second, third, fourth] = await batch_of(ledger, "a", "b", "c", "d")
+    await into(ledger, first, "completed")
+    await into(ledger, second, "downloading")
+    await ledger.jobs.hold(third, Reason("job", "c"))
+    given = [(job.jid, job.state) async for job in ledger.unended()]
+    assert given == [(fourth, "pending"), (third, "held"), (second, "downloading")]
+
+
 async def test_b18_holds_of_many_are_flags_with_any_name(ledger: Ledger) -> None:
     names = ["images", "a/b:c_d", ".", "..", "", "é\n", "%", "%2E"]
     for name in names:
@@ -254,7 +297,7 @@ async def test_many_changes_of_one_job_at_once_all_take_place(ledger: Ledger, co
 async def test_a_run_that_is_given_up_leaves_the_job_at_its_stage(ledger: Ledger) -> None:
     _, [jid] = await batch_of(ledger, "a")
     await ledger.jobs.start(await ledger.jobs.read(jid), RUN, 2)
-    job = await ledger.jobs.step_back(jid, RUN, 1)
+    job = await ledger.jobs.step_back(jid, RUN, attempt=1)
     assert (job.state, job.standing.run, job.standing.attempt, job.retries) == ("estimating", "", 1, 0)
     assert (await ledger.jobs.start(job, OTHER_RUN, 2)).standing.run == OTHER_RUN.hex()
 
@@ -359,3 +402,15 @@ async def test_a_job_that_another_program_moved_is_read_as_it_says(ledger: Ledge
     assert (job.state, job.last, job.standing.stage) == ("downloading", "provisioning", 3)
     await ledger.jobs.start(job, RUN, 1)
     assert (await ledger.jobs.advance(jid, RUN, b"{}")).last == "downloading"
+
+
+async def test_a_pipeline_with_a_stage_of_its_own_has_its_index(connect: Opener) -> None:
+    ledger = await connect()
+    stages = ("estimating", "processing", "storing", "recording")
+    other = Ledger(ledger.session, f"{ledger.tree.root}/other", layout=ledger.tree.layout.name, stages=stages)
+    await other.open()
+    _, [jid] = await batch_of(other, "a")
+    job = await into(other, jid, "storing")
+    assert (job.last, await entries(other, jid)) == ("processing", [f"storing/05-{jid}"])
+    assert (await into(other, jid, "completed")).last == "recording"
+    assert await check(other) == []

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from maitred.core.batch import BatchState
+from maitred.core.job import Order
 from maitred.core.stages import COMPLETED, FAILED, HELD, PENDING, check_move, last_successful
 from maitred.errors import (
     AlreadyEnded,
@@ -77,19 +78,24 @@ class Jobs:
         priority: int | None = None,
         space: int | None = None,
         identifiers: bytes | None = None,
+        holds: tuple[Reason, ...] = (),
         seen: JobEntry | None = None,
     ) -> JobEntry:
         """End a stage: the job goes on to the next, or is completed. LockLost if the run is not its own.
 
-        Whoever has `seen` the job since the run began saves a reading of it.
+        If there is a reason to hold it, its own or one of `holds`, it is held before the next. Whoever has
+        `seen` the job since the run began saves a reading of it.
         """
 
         def next_stage(entry: JobEntry) -> dict[str, Any]:
             stage = self.stages.index(entry.state) + 1
             last = stage == len(self.stages)
+            reasons = _reasons(entry, *holds)
+            waits = HELD if reasons else self.stages[min(stage, len(self.stages) - 1)]
             return {
-                "state": COMPLETED if last else self.stages[stage],
+                "state": COMPLETED if last else waits,
                 "stage": stage if last else stage + 1,
+                "holds": () if last else reasons,
                 "data": data,
                 "attempt": 0,
                 "run": "",
@@ -109,20 +115,19 @@ class Jobs:
             return await self._by_run(jid, run, lambda _entry: told, seen)
         return await self._again(jid, lambda entry: self.change(_unended(entry), **told))
 
-    async def step_back(self, jid: str, run: bytes, attempt: int) -> JobEntry:
-        """Give a run up without an end: the job waits at its stage for another."""
-        return await self._by_run(
-            jid, run, lambda entry: {"state": entry.state, "run": "", "attempt": attempt}
-        )
+    async def step_back(self, jid: str, run: bytes, **facts: Any) -> JobEntry:
+        """Give a run up without an end: the job waits at its stage for another, with facts of its place."""
+        return await self._by_run(jid, run, lambda entry: {"state": entry.state, "run": "", **facts})
 
     async def hold(self, jid: str, reason: Reason) -> JobEntry:
-        """Hold a job that waits; a second reason is added to the first. AlreadyEnded if it has ended."""
+        """Hold a job at once, or one that runs before its next stage; AlreadyEnded if it has ended.
+
+        A second reason is added to the first.
+        """
 
         async def held(entry: JobEntry) -> JobEntry:
-            others = tuple(
-                each for each in entry.standing.holds if (each.kind, each.name) != (reason.kind, reason.name)
-            )
-            return await self.change(_unended(entry), HELD, holds=(*others, reason), run="")
+            state = entry.state if entry.standing.run else HELD
+            return await self.change(_unended(entry), state, holds=_reasons(entry, reason))
 
         return await self._again(jid, held)
 
@@ -136,15 +141,15 @@ class Jobs:
 
         return await self._again(jid, freed)
 
-    async def retry(self, jid: str) -> JobEntry:
-        """Let a failed job go on at the stage that failed; NotFailed, or BatchReporting."""
+    async def retry(self, jid: str, **facts: Any) -> JobEntry:
+        """Let a failed job go on at the stage that failed; NotFailed, BatchReporting."""
 
         async def retried(entry: JobEntry) -> JobEntry:
             if entry.state != FAILED:
                 raise NotFailed
             fence = await self.batch_fence(entry.batch)
             changes: dict[str, Any] = {"attempt": 0, "code": "", "message": "", "retries": entry.retries + 1}
-            return await self.change(entry, self._where(entry), also=fence, **changes)
+            return await self.change(entry, self._where(entry), also=fence, **(changes | facts))
 
         return await self._again(jid, retried)
 
@@ -157,6 +162,25 @@ class Jobs:
     async def place(self, jid: str, **facts: Any) -> JobEntry:
         """Note where a job stands in line: release, arrival, band and the like."""
         return await self._again(jid, lambda entry: self.change(entry, entry.state, **facts))
+
+    async def rewrite(self, jid: str, order: Order) -> JobEntry:
+        """Give a job that has not ended another body, as a PUT of its key does; AlreadyEnded."""
+
+        async def rewritten(entry: JobEntry) -> JobEntry:
+            data = payloads.configuration(
+                self.tree.layout, entry.batch, str(order.submitter), order.profile, order.body
+            )
+            place = payloads.stand_body(payloads.Standing(), order.body)
+            asked = ("level", "elastic", "duration", "need", "expires_at")
+            facts = {name: getattr(place, name) for name in ("key", "response_url", "extra", "body")}
+            facts |= {name: getattr(order, name) for name in asked}
+            also: list[Op] = [Put(self.tree.job(jid, "configuration"), data)]
+            changed = await self.change(
+                _unended(entry), entry.state, priority=order.priority, also=also, **facts
+            )
+            return replace(changed, configuration=payloads.read_object(data))
+
+        return await self._again(jid, rewritten)
 
     # ---------------------------------------------------------------- deletion
 
@@ -300,11 +324,7 @@ class Jobs:
 
     def _last(self, entry: JobEntry, state: str, stage: int) -> str | None:
         """Name what the job finished last: only the end of a stage changes it."""
-        if (
-            entry.state in self.stages
-            and (state in self.stages or state == COMPLETED)
-            and entry.state != state
-        ):
+        if entry.state in self.stages and (state == COMPLETED or stage > entry.standing.stage):
             return last_successful(self.stages, stage, state)
         return entry.last
 
@@ -340,6 +360,12 @@ class Jobs:
             except Overtaken:
                 await self.session.sync(self.tree.jobs)
         raise Overtaken
+
+
+def _reasons(entry: JobEntry, *more: Reason) -> tuple[Reason, ...]:
+    """Give all reasons to hold a job; a newer one for the same thing takes the place of the older."""
+    reasons = {(each.kind, each.name): each for each in (*entry.standing.holds, *more)}
+    return tuple(reasons.values())
 
 
 def _unended(entry: JobEntry) -> JobEntry:

@@ -5,7 +5,7 @@ belong to `batches`; `removal` deletes. Holds of many are flags.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Literal
 
 import msgspec
@@ -18,10 +18,10 @@ from maitred.store.zookeeper.jobs import Jobs
 from maitred.store.zookeeper.locks import Lock, Locks
 from maitred.store.zookeeper.payloads import Reason, pack
 from maitred.store.zookeeper.pending import Changes, Pending
-from maitred.store.zookeeper.records import Reader
+from maitred.store.zookeeper.records import READ_TOGETHER, JobEntry, Reader
 from maitred.store.zookeeper.removal import Removal
 from maitred.store.zookeeper.session import Create, Delete, OutcomeUnknown, Put, Refused, Session
-from maitred.store.zookeeper.tree import ENDED, LAYOUTS, Address, Tree, unescape
+from maitred.store.zookeeper.tree import ENDED, LAYOUTS, Address, Tree, read_entry, unescape
 
 HELD_KINDS = ("submitter", "profile")
 
@@ -138,6 +138,21 @@ class Ledger:
     def pending(self, state: str = "pending") -> Pending:
         """Give a line of the jobs in a state, in the order of priority and age."""
         return Pending(self.session, self.tree, state)
+
+    async def unended(self) -> AsyncIterator[JobEntry]:
+        """Give every job that has not ended, state by state and each in its order, for whoever rebuilds.
+
+        One that moves meanwhile may be given twice, or be seen by `changes` only.
+        """
+        for state in self.tree.index_states(self.stages):
+            if state in ENDED:
+                continue
+            names = sorted(await self.session.children(self.tree.state(state)) or [])
+            jids = [jid for name in names if (jid := read_entry(name))]
+            for begin in range(0, len(jids), READ_TOGETHER):
+                for job in await self.reader.jobs(jids[begin : begin + READ_TOGETHER]):
+                    if job is not None and job.state not in ENDED:
+                        yield job
 
     def changes(self) -> Changes:
         """Give the notice of jobs that move, among those that have not ended."""
