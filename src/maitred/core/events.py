@@ -7,6 +7,7 @@ taken is named by the last place of it.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice, takewhile
 from typing import NamedTuple
 
@@ -97,7 +98,13 @@ class Versioned(NamedTuple):
 
 
 class HouseChanged(NamedTuple):
-    """Workers, settings or the pause changed: better look again."""
+    """Workers, settings, holds or the pause changed: better look again."""
+
+
+class BatchChanged(NamedTuple):
+    """A batch was made, changed or deleted."""
+
+    id: str
 
 
 Event = (
@@ -113,6 +120,7 @@ Event = (
     | Deleted
     | Versioned
     | HouseChanged
+    | BatchChanged
 )
 
 
@@ -143,14 +151,16 @@ def changes(before: Snapshot, after: Snapshot) -> list[Event]:
     found: list[Event] = []
     old, new = set(before.places), set(after.places)
     runs = list(_runs(before, after))
-    starts = Counter(_lane(after, event) for event in runs if isinstance(event, Started))
+    starts = Counter(_lane(before, after, event) for event in runs if isinstance(event, Started))
     found += _left(old, old - new, starts)
     found += [Added(str(place.lane), order_of(place)) for place in new - old]
     found += runs
     found += _jobs(before, after)
     found += [Deleted(record) for record in before.jobs.keys() - after.jobs.keys()]
-    if (before.paused, _crews(before)) != (after.paused, _crews(after)):
+    if (before.paused, before.holds, _crews(before)) != (after.paused, after.holds, _crews(after)):
         found.append(HouseChanged())
+    batches = before.batches | after.batches
+    found += [BatchChanged(id) for id in batches if before.batches.get(id) != after.batches.get(id)]
     return found
 
 
@@ -165,8 +175,10 @@ def _left(line: set[Place], gone: set[Place], starts: Mapping[str, int]) -> Iter
         yield from (Removed(str(lane), order) for order in left.difference(taken))
 
 
-def _lane(snapshot: Snapshot, event: Started) -> str:
-    return str(snapshot.jobs[event.record].lane)
+def _lane(before: Snapshot, after: Snapshot, event: Started) -> str:
+    """Give the lane that a run came from: there it may have stood for space, which it has now."""
+    was, job = before.jobs.get(event.record), after.jobs[event.record]
+    return str(replace(job, lacking=was is not None and was.lacking).lane)
 
 
 def _runs(before: Snapshot, after: Snapshot) -> Iterator[Event]:

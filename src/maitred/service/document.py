@@ -1,14 +1,15 @@
 """A job as callers see it: the record and its place, turned into the document of the contract.
 
-Every field that the contract names is there. What comes with the Ledger is null, or empty, until then.
+Every field that the contract names is there; what cannot be said is null, or empty.
 """
 
 from typing import Any
 
 from maitred.core.estimate import Estimate
-from maitred.core.job import Band, Job, Phase, Run, View
+from maitred.core.job import Band, Held, Job, Phase, Run, Submitter, View
 from maitred.core.reason import delay_reason, waiting_for
 from maitred.core.settings import Settings
+from maitred.core.stages import last_successful, name_of
 from maitred.service.moment import iso, iso_or_none, seconds
 from maitred.wire import decode_body, decode_json
 
@@ -31,10 +32,10 @@ def job_document(queue: str, view: View, settings: Settings, estimate: Estimate 
         "estimate": estimate and estimate_document(estimate),
         "duration": _duration(view, settings),
         "progress": None,
-        "holds": [],
-        "space_needed": None,
-        "identifiers": {},
-        "ledger_id": None,
+        "holds": [hold_document(hold) for hold in view.holds],
+        "space_needed": job.space or None,
+        "identifiers": decode_json(job.identifiers) if job.identifiers else {},
+        "ledger_id": job.ledger or None,
         "result": decode_json(job.result) if job.result else None,
         "artifacts": [],
         "timeline": _timeline(job, settings, view.started),
@@ -56,8 +57,8 @@ def _sent(job: Job, settings: Settings) -> Document:
         "immediate": job.band is Band.IMMEDIATE,
         "bulk": job.band is Band.BULK,
         "class": _class(job, settings),
-        "batch": None,
-        "profile_name": None,
+        "batch": job.batch or None,
+        "profile_name": job.profile or None,
         "run": run,
         "metadata": config.get("metadata", {}),
         "expires_at": iso_or_none(job.expires_at),
@@ -96,6 +97,21 @@ def _duration(view: View, settings: Settings) -> float | None:
     return seconds(granted(view, settings))
 
 
+def hold_document(hold: Held) -> Document:
+    """Give a hold; a submitter is named as callers write it, `user:7`."""
+    name = hold.name
+    if hold.kind == "submitter":
+        who = Submitter.read(name)
+        name = f"{who.type}:{who.id}"
+    return {
+        "kind": hold.kind,
+        "name": name,
+        "by": hold.by,
+        "reason": hold.reason or None,
+        "at": iso(hold.at),
+    }
+
+
 def submitter_document(job: Job) -> Document:
     """Give whom the job belongs to."""
     return {"type": job.submitter.type, "id": job.submitter.id}
@@ -103,16 +119,16 @@ def submitter_document(job: Job) -> Document:
 
 def _progress(job: Job, settings: Settings) -> Document:
     stages = settings.stages
-    finished = job.stage if job.state(stages) == "completed" else job.stage - 1
+    state = job.state(stages)
     return {
-        "state": job.state(stages),
+        "state": state,
         "phase": job.phase.value if job.phase in (Phase.WAITING, Phase.RUNNING) else None,
-        "stage": stages[job.stage - 1] if job.stage else None,
+        "stage": name_of(stages, job.stage),
         "code": job.code or None,
         "message": job.message or None,
         "attempt": job.attempt,
         "worker": job.worker or None,
-        "last_successful_status": stages[finished - 1] if finished > 0 else None,
+        "last_successful_status": last_successful(stages, job.stage, state),
         "retry_count": job.retries,
     }
 
@@ -185,7 +201,7 @@ def _timeline(job: Job, settings: Settings, started: int | None) -> list[Documen
 
 def _entry(run: Run, settings: Settings, end: str | None) -> Document:
     return {
-        "stage": settings.stages[run.stage - 1],
+        "stage": name_of(settings.stages, run.stage) or f"stage {run.stage}",
         "version": run.version,
         "attempt": run.attempt,
         "worker": run.worker,

@@ -13,14 +13,19 @@ from typing import NamedTuple
 from maitred.core.job import Order, Outcome, Put, Refusal, View
 from maitred.core.settings import Settings
 from maitred.errors import (
+    BatchReporting,
+    BatchSealed,
     Fault,
     Interactive,
     InvalidJob,
+    LockLost,
     LongerDuration,
     MaitredError,
+    OtherBatch,
     OtherSubmitter,
     QueueFull,
     StoreError,
+    UnknownBatch,
 )
 from maitred.service.order import HANDLER, allowed_by, order_of
 from maitred.store.port import Store
@@ -56,7 +61,7 @@ async def accept_shown(store: Store, settings: Settings, body: object) -> tuple[
     order = order_of(body, settings, allowed_by(settings))
     put, view = await store.put_shown(order)
     if not isinstance(put, Put):
-        raise await _refused(put, order, store, settings)
+        raise await refused(put, order, store, settings)
     return Accepted(order.id, put.outcome, put.version), view
 
 
@@ -65,7 +70,7 @@ async def accept_one(store: Store, settings: Settings, body: object) -> Accepted
     order = order_of(body, settings, allowed_by(settings))
     [put] = await store.put([order])
     if not isinstance(put, Put):
-        raise await _refused(put, order, store, settings)
+        raise await refused(put, order, store, settings)
     return Accepted(order.id, put.outcome, put.version)
 
 
@@ -104,10 +109,11 @@ async def _send(
         if isinstance(put, Put):
             answers[index] = Accepted(order.id, put.outcome, put.version)
         else:
-            answers[index] = await _refused(put, order, store, settings)
+            answers[index] = await refused(put, order, store, settings)
 
 
-async def _refused(refusal: Refusal, order: Order, store: Store, settings: Settings) -> MaitredError:
+async def refused(refusal: Refusal, order: Order, store: Store, settings: Settings) -> MaitredError:
+    """Give the error that a refusal of the store is."""
     if refusal == "unknown-handler":
         return InvalidJob([Fault("run.handler", await _known_handlers(order, store))])
     return {
@@ -117,6 +123,11 @@ async def _refused(refusal: Refusal, order: Order, store: Store, settings: Setti
         "interactive": Interactive(),
         "full-total": QueueFull("total", settings.max_total),
         "full-per_submitter": QueueFull("per_submitter", settings.max_per_submitter),
+        "no-batch": UnknownBatch(store.queue, order.batch),
+        "sealed": BatchSealed(),
+        "other-batch": OtherBatch(),
+        "reporting": BatchReporting(),
+        "lock-lost": LockLost(),
     }[refusal]
 
 

@@ -5,7 +5,17 @@ refusal looks. This package knows no store and no rule of the line; the client i
 """
 
 from maitred.wire.allowed import Allowed
-from maitred.wire.body import CommandRun, HandlerRun, JobBody, SubmitterBody, check_body, parse_body
+from maitred.wire.batch import BatchBody, Erc, RowRun, parse_batch, read_batch
+from maitred.wire.batch_document import (
+    BATCH_EVENTS,
+    BatchDocument,
+    BatchEvent,
+    BatchReportEvent,
+    BatchStateEvent,
+    ReportDocument,
+    ReportRow,
+)
+from maitred.wire.body import CommandRun, HandlerRun, JobBody, StageRun, SubmitterBody, check_body, parse_body
 from maitred.wire.codec import decode_body, decode_json, encode_body, encode_json
 from maitred.wire.document import (
     CheckDocument,
@@ -24,13 +34,20 @@ from maitred.wire.events import EVENTS, PlaceEvent, ResetEvent, ResultEvent, Sta
 from maitred.wire.request import CancelBody, CheckBody, DurationBody, MoveBody, PauseBody, parse_request
 
 __all__ = [
+    "BATCH_EVENTS",
     "EVENTS",
     "Allowed",
+    "BatchBody",
+    "BatchDocument",
+    "BatchEvent",
+    "BatchReportEvent",
+    "BatchStateEvent",
     "CancelBody",
     "CheckBody",
     "CheckDocument",
     "CommandRun",
     "DurationBody",
+    "Erc",
     "Estimate",
     "HandlerRun",
     "JobBody",
@@ -42,9 +59,13 @@ __all__ = [
     "Problem",
     "QueueDocument",
     "Reason",
+    "ReportDocument",
+    "ReportRow",
     "ResetEvent",
     "ResultEvent",
+    "RowRun",
     "RunningJob",
+    "StageRun",
     "StateEvent",
     "SubmitterBody",
     "SubmitterDocument",
@@ -56,6 +77,8 @@ __all__ = [
     "decode_json",
     "encode_body",
     "encode_json",
+    "parse_batch",
     "parse_body",
     "parse_request",
+    "read_batch",
 ]

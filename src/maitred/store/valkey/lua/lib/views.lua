@@ -1,6 +1,7 @@
 -- What readers are shown of a job: record, head, body, position, release, nonce, running versions, whether a
--- live worker serves it and has a free slot, and of its present run the start, the time granted and the class.
--- gives: page, view, views
+-- live worker serves it and has a free slot, of its present run the start, the time granted and the class, what only
+-- some jobs have, and the reasons that hold it.
+-- gives: page, view, views, state_of
 
 local function service_of(q, need)
   q.service = q.service or {}
@@ -16,6 +17,12 @@ local function service_of(q, need)
     q.service[need] = known
   end
   return known
+end
+
+local function state_of(q, r)
+  if r.phase == 'E' then return string.byte(r.tail) > 0 and 'failed' or 'completed' end
+  if r.phase == 'H' then return 'held' end
+  return r.stage == 0 and 'pending' or q.settings.stages[r.stage]
 end
 
 local function running_versions(q, r)
@@ -41,8 +48,9 @@ local function view(q, r, body, position)
     started, granted, holding = lease.start, lease.duration, lease.level
   end
   local service = service_of(q, r.need)
+  local extra = has(r, EXTRA) and encode_extra(extra_of(q, r)) or ''
   return { r.record, encode_job(r), body or '', position or -1, release, nonce, running_versions(q, r),
-    service[1], service[2], started, granted, holding }
+    service[1], service[2], started, granted, holding, extra, holds_of(q, r) }
 end
 
 local function views(q, records, first_position)
@@ -56,8 +64,9 @@ local function views(q, records, first_position)
   return list
 end
 
--- Begins every reader's answer: the time, who paused the queue and when ('' if nobody, nothing if that was lost), and
--- the units of each level, with how many are taken.
+-- Begins every reader's answer: the time, who paused the queue and when ('' if nobody, nothing if that was lost), the
+-- units of each level, with how many are taken, and the space that is left ('' without a budget).
 local function page(q, ...)
-  return { q.now, q.paused and (call('GET', q.prefix .. K.Paused) or '0 {}') or '', limits_of(q), q.used, ... }
+  return { q.now, q.paused and (call('GET', q.prefix .. K.Paused) or '0 {}') or '', limits_of(q), q.used,
+    q.settings.space > 0 and q.settings.space - q.space_used or '', ... }
 end
