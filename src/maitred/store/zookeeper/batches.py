@@ -39,8 +39,9 @@ from maitred.store.zookeeper.session import (
     Refused,
     Session,
     certain,
+    never,
 )
-from maitred.store.zookeeper.tree import BID, DELETED, Tree, is_item
+from maitred.store.zookeeper.tree import BID, DELETED, Tree, is_item, item_names
 
 SETTLED = (BatchState.COMPLETED,)
 
@@ -209,7 +210,7 @@ class Batches:
                 ops.append(Check(self.tree.job(job.jid, "status"), job.version))
                 ops.append(Put(self.tree.job(job.jid, "place"), payloads.pack(place)))
             try:
-                await certain(self.session, ops, _never)
+                await certain(self.session, ops, never)
             except Refused as refused:
                 raise Overtaken from refused
 
@@ -244,13 +245,9 @@ class Batches:
     # ---------------------------------------------------------------- steps
 
     async def _item(self) -> str:
-        while True:
-            try:
-                paths = await self.session.multi([Create(f"{self.tree.batches}/{BID}", sequence=True)])
-            except OutcomeUnknown:
-                await self.session.sync(self.tree.batches)
-                continue
-            return str(paths[0]).rpartition("/")[2]
+        """Make an empty item and give its id; what a lost connection leaves empty is an orphan."""
+        paths = await certain(self.session, [Create(f"{self.tree.batches}/{BID}", sequence=True)], never)
+        return item_names(paths)[0]
 
     async def _fill(self, bid: str, order: BatchOrder) -> bool:
         """Fill an empty item; False if a batch with the external id came in between."""
@@ -370,7 +367,7 @@ class Batches:
         except Refused as refused:
             if refused.why != "exists":
                 raise
-            await certain(self.session, [Put(op.path, op.data)], _never)
+            await certain(self.session, [Put(op.path, op.data)], never)
 
     async def _drop_parts(self, bid: str, sequence: int) -> None:
         path = self.tree.batch(bid, "status-report")
@@ -396,8 +393,3 @@ class Grave(msgspec.Struct, frozen=True, omit_defaults=True):
     key: str = ""
     label: bytes = b""
     reported: str = ""
-
-
-async def _never() -> bool:
-    """Say of a write that does no harm twice that it has not taken place."""
-    return False

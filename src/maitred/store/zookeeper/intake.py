@@ -29,8 +29,9 @@ from maitred.store.zookeeper.session import (
     Refused,
     Session,
     certain,
+    never,
 )
-from maitred.store.zookeeper.tree import BID, JID, Tree, is_item
+from maitred.store.zookeeper.tree import BID, JID, Tree, is_item, item_names
 
 CHUNK = 100
 CHUNK_BYTES = 300_000
@@ -222,13 +223,7 @@ class Intake:
     async def _ids(self, count: int) -> list[str]:
         """Make empty items and give their ids; what a lost connection leaves empty is an orphan."""
         ops = [Create(f"{self.tree.jobs}/{JID}", sequence=True)] * count
-        while True:
-            try:
-                paths = await self.session.multi(ops)
-            except OutcomeUnknown:
-                await self.session.sync(self.tree.jobs)
-                continue
-            return [str(path).rpartition("/")[2] for path in paths]
+        return item_names(await certain(self.session, ops, never))
 
     async def _filled(self, jid: str) -> bool:
         return await self.session.stat(self.tree.job(jid, "status")) is not None

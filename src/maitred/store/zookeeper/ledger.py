@@ -20,7 +20,7 @@ from maitred.store.zookeeper.payloads import Reason, pack
 from maitred.store.zookeeper.pending import Changes, Pending
 from maitred.store.zookeeper.records import READ_TOGETHER, JobEntry, Reader
 from maitred.store.zookeeper.removal import Removal
-from maitred.store.zookeeper.session import Create, Delete, OutcomeUnknown, Put, Refused, Session
+from maitred.store.zookeeper.session import Create, Delete, Put, Refused, Session, certain, never
 from maitred.store.zookeeper.tree import ENDED, LAYOUTS, Address, Tree, read_entry, unescape
 
 HELD_KINDS = ("submitter", "profile")
@@ -84,17 +84,13 @@ class Ledger:
 
     async def _ensure(self, path: str, data: bytes = b"") -> None:
         """Make a node, or give it this data."""
-        while True:
-            try:
-                await self.session.multi([Create(path, data)])
-            except OutcomeUnknown:
-                continue
-            except Refused as refused:
-                if refused.why != "exists":
-                    raise
-                if data:
-                    await self.session.multi([Put(path, data)])
-            return
+        try:
+            await certain(self.session, [Create(path, data)], never)
+        except Refused as refused:
+            if refused.why != "exists":
+                raise
+            if data:
+                await certain(self.session, [Put(path, data)], never)
 
     # ---------------------------------------------------------------- locks on jobs
 
@@ -113,15 +109,16 @@ class Ledger:
 
     async def unhold(self, kind: str, name: str) -> bool:
         """Take such a flag away; False if there was none."""
-        while True:
-            try:
-                await self.session.multi([Delete(self.tree.hold(kind, name))])
-            except Refused:
-                return False
-            except OutcomeUnknown:
-                if await self.session.stat(self.tree.hold(kind, name)) is not None:
-                    continue
-            return True
+        path = self.tree.hold(kind, name)
+
+        async def gone() -> bool:
+            return await self.session.stat(path) is None
+
+        try:
+            await certain(self.session, [Delete(path)], gone)
+        except Refused:
+            return False
+        return True
 
     async def holds(self) -> list[Reason]:
         """Give all such flags."""

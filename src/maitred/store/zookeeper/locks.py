@@ -7,11 +7,12 @@ version of the STATUS node.
 
 import socket
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
 from maitred.errors import NotFound
-from maitred.store.zookeeper.session import Create, Delete, Node, OutcomeUnknown, Refused, Session
+from maitred.store.zookeeper.session import Create, Delete, Node, Refused, Session, certain
 
 HOST = socket.gethostname()
 
@@ -43,30 +44,24 @@ class Locks:
     async def take(self, item: str, owner: str, token: bytes, now: int) -> Lock | None:
         """Lock an item by its path; None if somebody has it, NotFound if there is no such item."""
         path, claim = f"{item}/lock", Claim(owner, HOST, now, token.hex())
-        while True:
-            try:
-                await self.session.multi([Create(path, msgspec.json.encode(claim), ephemeral=True)])
-            except Refused as refused:
-                if refused.why == "missing":
-                    raise NotFound(f"there is no {item}") from None
-                if not await self._ours(path, claim):
-                    return None
-            except OutcomeUnknown:
-                if not await self._ours(path, claim):
-                    continue
-            return Lock(path, claim, self.session.id)
+        ops = [Create(path, msgspec.json.encode(claim), ephemeral=True)]
+        try:
+            await certain(self.session, ops, partial(self._ours, path, claim))
+        except Refused as refused:
+            if refused.why == "missing":
+                raise NotFound(f"there is no {item}") from None
+            return None
+        return Lock(path, claim, self.session.id)
 
     async def give_up(self, lock: Lock) -> bool:
         """Give a lock up; False if it was no longer the caller's, and then nothing is changed."""
-        while await self.holds(lock):
-            try:
-                await self.session.multi([Delete(lock.path)])
-            except Refused:
-                return False
-            except OutcomeUnknown:
-                continue
-            return True
-        return False
+        if not await self.holds(lock):
+            return False
+        try:
+            await certain(self.session, [Delete(lock.path)], partial(self._given_up, lock))
+        except Refused:
+            return False
+        return True
 
     async def holds(self, lock: Lock) -> bool:
         """Tell whether a lock is still the caller's."""
@@ -76,6 +71,9 @@ class Locks:
         """Say who has an item; None if it is free. One that another program locked has no name."""
         node = await self.session.get(f"{item}/lock")
         return _claim(node) if node else None
+
+    async def _given_up(self, lock: Lock) -> bool:
+        return not await self._ours(lock.path, lock.claim)
 
     async def _ours(self, path: str, claim: Claim) -> bool:
         node = await self.session.get(path)

@@ -9,6 +9,7 @@ takes its ephemeral nodes with it: `lost` is set, listeners are told, and a new 
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from operator import methodcaller
@@ -314,13 +315,16 @@ async def certain(
     """Write once, also when the connection is lost: then `landed` reads whether it had taken place.
 
     None if it had. Refused as from `multi`, SessionLost if it had not and the session ended meanwhile,
-    StoreUnavailable when the servers stay away.
+    OutcomeUnknown if that goes on for longer than the session is patient.
     """
     doubt = False
+    patience = time.monotonic() + session.patience
     while True:
         try:
             return await session.multi(ops)
         except OutcomeUnknown:
+            if time.monotonic() > patience:
+                raise
             doubt = True
         except SessionLost:
             if await landed():
@@ -333,6 +337,11 @@ async def certain(
             raise
         if await landed():
             return None
+
+
+async def never() -> bool:
+    """Say of a write that does no harm twice that it has not taken place."""
+    return False
 
 
 def _settle(future: asyncio.Future[None]) -> None:

@@ -7,6 +7,7 @@ reversibly.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 from urllib.parse import quote, unquote
@@ -166,6 +167,11 @@ def is_item(name: str, prefix: str) -> bool:
     """Tell whether a name is the id of a batch or a job."""
     found = _ITEM.fullmatch(name)
     return bool(found) and name.startswith(prefix)
+
+
+def item_names(paths: Sequence[object] | None) -> list[str]:
+    """Give the ids of items that were made, from their paths."""
+    return [str(path).rpartition("/")[2] for path in paths or ()]
 
 
 class Address(NamedTuple):
