@@ -55,6 +55,8 @@ class House(Restoring):
     def _put(self, order: Order) -> Put | Refusal:
         old = self._newest(order.id)
         live = self._unended(old)
+        if order.ledger and (known := self._known_in_ledger(order)):
+            return known
         if order.only_new and (known := self._known_row(order)):
             return known
         refusal = self._forbidden(order, live) or self._not_for_batch(order, old, live)
@@ -83,6 +85,14 @@ class House(Restoring):
         self._arrive(job, order, arrival=record)
         return Put(outcome, record, job.version)
 
+    def _known_in_ledger(self, order: Order) -> Put | None:
+        """Pass over a job that is here under this id of the ledger's tree, unless it is the one to update."""
+        versions = self.versions(order.id) if order.id in self.newest else []
+        known = next((job for job in versions if job.ledger == order.ledger), None)
+        if known is None or (known is versions[0] and known.phase in (Phase.WAITING, Phase.HELD)):
+            return None
+        return Put("known", known.record, known.version)
+
     def _forbidden(self, order: Order, live: Job | None) -> Refusal | None:
         """Tell what forbids this PUT whether or not the job waits."""
         if order.level > len(self.settings.levels):
@@ -106,6 +116,8 @@ class House(Restoring):
     def _update(self, job: Job, order: Order) -> Put | Refusal:
         if self._sure_of(order) > self._sure_of(job):
             return "longer-duration"
+        if order.ledger and order.ledger == job.ledger:
+            job.status = max(job.status, order.status)
         if self.settings.staged and job.stage:
             order = order._replace(need=job.need)
         if job.phase is Phase.HELD:
@@ -295,7 +307,8 @@ class House(Restoring):
             if settings.floor_plan != self.settings.floor_plan and used:
                 raise SettingsForbidden
             unended = any(job.phase is not Phase.ENDED for job in self.jobs.values())
-            if settings.stages != self.settings.stages and unended:
+            old = self.settings
+            if unended and (settings.stages, settings.ledger) != (old.stages, old.ledger):
                 raise SettingsForbidden
             self.floor.settings = settings
 

@@ -28,7 +28,7 @@ verb.hold = function(keys, args)
   if kind == 'job' then
     refusal = hold_one(q, name, text)
   else
-    if kind == 'batch' then refusal = hold_batch(q, name) end
+    if kind == 'batch' and q.settings.ledger == '' then refusal = hold_batch(q, name) end
     if not refusal then raise_flag(q, kind .. ':' .. name, text) end
   end
   local _, moment = finish_verb(q)

@@ -59,6 +59,9 @@ local function update(q, r, o, body)
   if sure_of(q, o.elastic == 1, o.duration, o.level) > sure_of(q, has(r, ELASTIC), r.duration, r.level) then
     return 'longer-duration'
   end
+  if o.more and o.ledger ~= '' and o.ledger == extra_of(q, r).ledger and o.status > extra_of(q, r).status then
+    change_extra(q, r).status = o.status
+  end
   if q.settings.staged and r.stage > 0 then o.need = r.need end
   if r.phase == 'H' then
     describe(q, r, o, body)
@@ -105,6 +108,13 @@ local function unended(q, r)
     r = r.previous > 0 and job_at(q, key8(r.previous)) or nil
   until not r or r.phase ~= 'E'
   return r
+end
+
+-- A job that is here under this id of the ledger's tree is passed over, unless it is the one to update.
+local function known_in_ledger(q, o, newest)
+  local r = newest
+  while r and extra_of(q, r).ledger ~= o.ledger do r = r.previous > 0 and job_at(q, key8(r.previous)) or nil end
+  if r and (r ~= newest or (r.phase ~= 'W' and r.phase ~= 'H')) then return { 'known', r.record, r.version } end
 end
 
 -- A key that the batch has is passed over by those that only create.
@@ -213,7 +223,7 @@ verb.put = function(keys, args)
     local old = newest[o.id] and q.jobs[newest[o.id]]
     local live = unended(q, old)
     local refusal = (o.more or old) and not_for_batch(q, o, old, live)
-    local passed = o.only_new and known_row(q, o)
+    local passed = o.more and o.ledger ~= '' and known_in_ledger(q, o, old) or o.only_new and known_row(q, o)
     if passed then
       answers[i] = passed
     elseif o.level > #q.settings.caps then

@@ -27,7 +27,7 @@ verb.unhold = function(keys, args)
   local kind, name, refusal = args[3], args[4], nil
   if kind == 'job' then
     refusal = unhold_one(q, name)
-  elseif kind == 'batch' then
+  elseif kind == 'batch' and q.settings.ledger == '' then
     refusal = unhold_batch(q, name)
   else
     lower_flag(q, kind .. ':' .. name)
