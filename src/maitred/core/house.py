@@ -55,9 +55,8 @@ class House(Restoring):
     def _put(self, order: Order) -> Put | Refusal:
         old = self._newest(order.id)
         live = self._unended(old)
-        if order.ledger and (known := self._known_in_ledger(order)):
-            return known
-        if order.only_new and (known := self._known_row(order)):
+        known = self._known_in_ledger(order) or self._known_row(order)
+        if known:
             return known
         refusal = self._forbidden(order, live) or self._not_for_batch(order, old, live)
         if refusal:
@@ -87,7 +86,7 @@ class House(Restoring):
 
     def _known_in_ledger(self, order: Order) -> Put | None:
         """Pass over a job that is here under this id of the ledger's tree, unless it is the one to update."""
-        versions = self.versions(order.id) if order.id in self.newest else []
+        versions = self.versions(order.id) if order.ledger and order.id in self.newest else []
         known = next((job for job in versions if job.ledger == order.ledger), None)
         if known is None or (known is versions[0] and known.phase in (Phase.WAITING, Phase.HELD)):
             return None

@@ -24,8 +24,8 @@ class Ledger(Pipeline):
             return self.batches.create(order, self.now)
 
     def _known_row(self, order: Order) -> Put | None:
-        """Pass over a key that the batch has."""
-        batch = self.batches.all.get(order.batch)
+        """Pass over a key that the batch has, where this may only create."""
+        batch = self.batches.all.get(order.batch) if order.only_new else None
         row = batch.rows.get(order.id) if batch else None
         if row is None:
             return None

@@ -221,11 +221,29 @@ class Batches:
         for begin in range(0, len(jids), READ_TOGETHER):
             some = jids[begin : begin + READ_TOGETHER]
             for jid, job in zip(some, await self.reader.jobs(some), strict=True):
-                if job is not None:
-                    place = job.standing
-                    yield jid, RowView(place.id, place.label, job.state, place.message, place.reported)
-                elif where[jid] == self.tree.layout.buckets[DELETED]:
-                    yield jid, await self._grave(bid, jid)
+                if job is not None or where[jid] == self.tree.layout.buckets[DELETED]:
+                    yield jid, await self._row(bid, jid, job)
+
+    async def rows_of(self, bid: str, jids: Sequence[str]) -> list[RowView]:
+        """Give some jobs of a batch by their ids; those that are not there were deleted."""
+        jobs = await self.reader.jobs(jids)
+        return [await self._row(bid, jid, job) for jid, job in zip(jids, jobs, strict=True)]
+
+    async def _row(self, bid: str, jid: str, job: JobEntry | None) -> RowView:
+        if job is None:
+            return await self._grave(bid, jid)
+        place = job.standing
+        return RowView(place.id, place.label, job.state, place.message, place.reported)
+
+    async def mark_grave(self, bid: str, jid: str, state: str) -> None:
+        """Note the state in which a deleted job is being reported."""
+        path = self.tree.batch(bid, "states", self.tree.layout.buckets[DELETED], jid)
+        node = await self.session.get(path)
+        if node is None:
+            return
+        label = msgspec.json.decode(node.data, type=Grave) if node.data else Grave()
+        data = payloads.pack(msgspec.structs.replace(label, reported=state))
+        await certain(self.session, [Put(path, data)], never)
 
     async def members(self, bid: str) -> dict[str, str]:
         """Name the jobs of a batch and the bucket of each; a long list, for reports and deletion only."""

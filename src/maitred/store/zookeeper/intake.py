@@ -8,6 +8,7 @@ it is expanded. A key that the batch has is passed over, so doing it all again d
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -21,6 +22,7 @@ from maitred.store.zookeeper.locks import Lock, Locks
 from maitred.store.zookeeper.payloads import Standing
 from maitred.store.zookeeper.records import BatchEntry, JobEntry, Reader
 from maitred.store.zookeeper.session import (
+    Check,
     Create,
     Delete,
     Op,
@@ -105,6 +107,46 @@ class Intake:
             await self._drop([jid])
             raise Overtaken from refused
         return jid
+
+    async def take_back(self, jid: str, id: str, older: str = "") -> None:
+        """Undo the making of a job that nobody has seen: no trace of it stays.
+
+        Where it took the part of an `older` version in its batch, that one has it again.
+        """
+        for _ in range(20):
+            entry = await self.reader.job(jid)
+            if entry is None or entry.state != PENDING:
+                return
+            names = await self.session.children(self.tree.job(jid)) or []
+            ops: list[Op] = [Check(self.tree.job(jid, "status"), entry.version)]
+            ops += [Delete(self.tree.job(jid, name)) for name in names]
+            ops += [Delete(self.tree.job(jid)), Delete(self.tree.entry(PENDING, entry.priority, jid))]
+            if entry.batch:
+                ops += await self._out_of_batch(entry, id, older)
+            try:
+                await certain(self.session, ops, partial(self._emptied, jid))
+            except Refused:
+                await self.session.sync(self.tree.jobs)
+                continue
+            return
+        raise Overtaken
+
+    async def _out_of_batch(self, entry: JobEntry, id: str, older: str) -> list[Op]:
+        ops: list[Op] = [Delete(self.tree.bucket(entry.batch, PENDING, entry.jid))]
+        key = self.tree.key(entry.batch, id)
+        old = await self.reader.job(older) if older else None
+        if old is not None:
+            place = msgspec.structs.replace(old.standing, newer="", write=secrets.token_hex(16))
+            ops.append(Put(self.tree.job(older, "place"), payloads.pack(place), old.placed))
+            ops.append(Create(self.tree.bucket(entry.batch, old.state, older)))
+            return [*ops, Put(key, older.encode())]
+        batch = await self.reader.batch(entry.batch, whole=False)
+        if batch is not None:
+            ops += [op for op in self._progress(batch, -1) if op.path.endswith("/expansion")]
+        return [*ops, Delete(key)]
+
+    async def _emptied(self, jid: str) -> bool:
+        return await self.session.stat(self.tree.job(jid)) is None
 
     # ---------------------------------------------------------------- one chunk
 

@@ -273,8 +273,8 @@ class Jobs:
     ) -> JobEntry:
         """Change a job as it was read, in one step; `standing` are fields of its place.
 
-        IllegalMove if the table has no such move, Overtaken if it was changed since, LockLost if a lock is not
-        as `also` says; nothing changes then.
+        IllegalMove if the table has no such move, Overtaken if it was changed since, LockLost if a lock is
+        not as `also` says; nothing changes then.
         """
         if not legal:
             check_move(self.stages, entry.state, state)
