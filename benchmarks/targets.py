@@ -13,6 +13,7 @@ from typing import Any, Literal
 from benchmarks.figures.cycle import overtaking
 from benchmarks.figures.foresee import LENGTH
 from benchmarks.figures.server_time import key
+from benchmarks.figures.stages import key as stage_key
 from benchmarks.results import Results, Spread, quotient
 from benchmarks.words import TIMES, spaced
 
@@ -51,6 +52,7 @@ def targets(results: Results) -> list[Target]:
         *_floor(results),
         *_latency(results),
         *_server_time(results),
+        *_stages(results),
         *_cost(results),
         *_to_come(),
     ]
@@ -118,6 +120,18 @@ def _server_time(results: Results) -> Iterator[Target]:
             )
             words = f"server time per {verb}, {way}: {spaced(many)} ÷ {spaced(few)} waiting"
             yield Target(words, times, growth, at_least=False, unit=TIMES)
+
+
+def _stages(results: Results) -> Iterator[Target]:
+    """Hold the end of a stage against a job's end and another one's start, in the same kind of queue."""
+    for per_call in (1, 64):
+        ratio = quotient(
+            results.median(SUBJECT, "stages", stage_key("stage", per_call)),
+            results.median(SUBJECT, "stages", stage_key("job", per_call)),
+        )
+        way = "call by call" if per_call == 1 else f"{per_call} per call"
+        words = f"server time of a stage that goes on ÷ a job's end and start, {way}"
+        yield Target(words, 1.5, ratio, at_least=False, unit=TIMES)
 
 
 def _cost(results: Results) -> Iterator[Target]:

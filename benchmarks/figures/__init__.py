@@ -10,6 +10,7 @@ from benchmarks.figures.latency import Latency
 from benchmarks.figures.memory import Memory
 from benchmarks.figures.plan import PlanCost
 from benchmarks.figures.server_time import ServerTime
+from benchmarks.figures.stages import Stages
 
 __all__ = ["FIGURES", "Figure", "Reading"]
 
@@ -24,6 +25,7 @@ FIGURES: dict[str, Figure] = {
         Memory(),
         ServerTime(),
         Cycle(),
+        Stages(),
         PlanCost(),
         Foreseen(),
     )
