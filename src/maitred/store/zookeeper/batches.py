@@ -121,17 +121,17 @@ class Batches:
     # ---------------------------------------------------------------- changing
 
     async def seal(self, bid: str, lock: Lock | None = None, fault: str = "") -> BatchEntry:
-        """Close a batch to new jobs; BatchSealed if it is. LockLost.
+        """Close a batch to new jobs, at once or when it is expanded; BatchSealed, LockLost.
 
         With its lock, by whoever expanded it: that is done, or could not be, and then it says why.
         """
 
         def sealed(entry: BatchEntry) -> dict[str, Any]:
-            if entry.batch.sealed and not (lock and entry.batch.expanding):
+            if entry.batch.sealed:
                 raise BatchSealed
             if lock is None:
-                return {"sealed": True}
-            done = entry.batch.sealed or not entry.batch.expanding or bool(fault)
+                return {"sealing": True, "sealed": not entry.batch.expanding}
+            done = entry.expansion.sealing or bool(fault)
             return {"sealed": done, "expanding": False, "fault": payloads.cut(fault)}
 
         return await self._again(bid, sealed, lock)
@@ -164,7 +164,7 @@ class Batches:
         entry = await self._locked(bid, lock)
         if entry.batch.state in (BatchState.REPORTING, BatchState.UPDATE_REPORTING):
             return None if entry.batch.unfinished else entry
-        if not entry.batch.sealed or entry.batch.expanding or entry.batch.unfinished:
+        if not entry.batch.sealed or entry.batch.unfinished:
             return None
         if entry.batch.state is BatchState.PENDING:
             entry = await self._write(entry, {"state": BatchState.PROCESSING})  # one without jobs
@@ -253,7 +253,8 @@ class Batches:
         """Fill an empty item; False if a batch with the external id came in between."""
         now, path, layout = self.clock(), self.tree.batch, self.tree.layout
         expansion = Expansion(
-            sealed=order.sealed,
+            sealed=order.sealed and not order.expanding,
+            sealing=order.sealed,
             expanding=order.expanding,
             external_id=order.external_id,
             submitter=str(order.submitter),

@@ -46,6 +46,11 @@ class JobEntry:
     present: frozenset[str]
 
     @property
+    def mark(self) -> int:
+        """The version as a line keeps it: 1 is a state that was never changed, 0 is none."""
+        return self.version + 1
+
+    @property
     def body(self) -> bytes:
         """What the job was submitted with."""
         return payloads.read_body(self.standing, self.configuration)
@@ -222,6 +227,7 @@ class Reader:
             modified_at=modified_at,
             state=state,
             sealed=own.sealed,
+            sealing=own.sealing,
             expanding=own.expanding,
             fault=own.fault,
             sequence=own.sequence,
