@@ -171,6 +171,19 @@ async def test_b9_a_batch_with_unfinished_jobs_stays_and_one_that_ended_leaves_n
         await ledger.batches.read(bid)
 
 
+async def test_b9_a_deletion_takes_what_else_is_under_a_job_too(ledger: Ledger) -> None:
+    before = await everything(ledger)
+    bid, jids = await batch_of(ledger, *(f"k{n}" for n in range(5)))
+    for jid in jids:
+        await ledger.jobs.fail(jid, None, "cancelled", "")
+    await ledger.jobs.delete(jids[3])
+    await reported(ledger, bid)
+    assert await ledger.lock_job(jids[1], "late", RUN)
+    await ledger.session.multi([Create(ledger.tree.job(jids[2], "theirs"), b"of another program")])
+    await ledger.removal.remove(bid)
+    assert await everything(ledger) == before
+
+
 async def test_b11_a_batch_is_reported_when_its_last_job_has_ended(ledger: Ledger) -> None:
     bid, jids = await batch_of(ledger, "a", "b", "c")
     lock = await ledger.batches.lock(bid, "clerk", RUN)

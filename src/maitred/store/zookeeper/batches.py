@@ -220,10 +220,9 @@ class Batches:
         jids = sorted(where)
         for begin in range(0, len(jids), READ_TOGETHER):
             some = jids[begin : begin + READ_TOGETHER]
-            for jid, job in zip(some, await self.reader.jobs(some), strict=True):
-                if job is not None:
-                    place = job.standing
-                    yield jid, RowView(place.id, place.label, job.state, place.message, place.reported)
+            for jid, row in zip(some, await self.reader.rows(some), strict=True):
+                if row is not None:
+                    yield jid, row
                 elif where[jid] == self.tree.layout.buckets[DELETED]:
                     yield jid, await self._grave(bid, jid)
 
