@@ -11,6 +11,7 @@ from benchmarks.figures.memory import Memory
 from benchmarks.figures.plan import PlanCost
 from benchmarks.figures.server_time import ServerTime
 from benchmarks.figures.stages import Stages
+from benchmarks.figures.transition import Transition
 
 __all__ = ["FIGURES", "Figure", "Reading"]
 
@@ -26,6 +27,7 @@ FIGURES: dict[str, Figure] = {
         ServerTime(),
         Cycle(),
         Stages(),
+        Transition(),
         PlanCost(),
         Foreseen(),
     )
