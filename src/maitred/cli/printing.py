@@ -1,7 +1,7 @@
 """How answers look: tables for people, JSON for programs."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 import typer
@@ -12,7 +12,16 @@ from rich.text import Text
 
 from maitred import duration
 from maitred.cli.spans import starts, starts_briefly
-from maitred.wire import CheckDocument, JobDocument, Page, QueueDocument
+from maitred.wire import (
+    CheckDocument,
+    Hold,
+    JobDocument,
+    Page,
+    ProfileDocument,
+    QueueDocument,
+    ReconcileDocument,
+    SubmitterDocument,
+)
 
 
 def say(line: str, *, err: bool = False) -> None:
@@ -31,7 +40,7 @@ def print_job(job: JobDocument, *, as_json: bool) -> None:
     if as_json:
         print_json(job)
         return
-    _print_pairs(
+    print_pairs(
         [
             ("id", job.id),
             ("key", job.key),
@@ -43,6 +52,9 @@ def print_job(job: JobDocument, *, as_json: bool) -> None:
             ("position", job.position),
             ("waiting for", job.waiting_for and job.waiting_for.text),
             ("estimate", starts(job.estimate)),
+            ("held", " · ".join(hold_sentence(hold) for hold in job.holds) or None),
+            ("batch", job.batch),
+            ("profile", job.profile_name),
             ("band", f"{job.band}, priority {job.priority}"),
             ("class", _class(job)),
             ("delay", job.delay_reason),
@@ -50,6 +62,7 @@ def print_job(job: JobDocument, *, as_json: bool) -> None:
             ("released", _clock(job.release_at) if job.phase == "waiting" else None),
             ("worker", job.worker),
             ("attempt", job.attempt or None),
+            ("retries", job.retry_count or None),
             ("version", job.version if job.version > 1 else None),
             ("result", None if job.result is None else json.dumps(job.result, ensure_ascii=False)),
         ]
@@ -119,6 +132,42 @@ def print_check(found: CheckDocument, *, as_json: bool) -> None:
         typer.echo(f"{found.queue} is sound.")
 
 
+def print_submitter(submitter: SubmitterDocument, who: Mapping[str, str], *, as_json: bool) -> None:
+    """Print in one line whether a submitter is held, and what it has in line."""
+    if as_json:
+        print_json(submitter)
+        return
+    held = "held" if submitter.held else "not held"
+    say(f"{who['type']}:{who['id']} is {held}: {len(submitter.jobs)} waiting.")
+
+
+def print_profile(profile: ProfileDocument, *, as_json: bool) -> None:
+    """Print in one line whether a profile is held, by whom and why."""
+    if as_json:
+        print_json(profile)
+        return
+    say(f"{profile.name} is {hold_sentence(profile.hold) if profile.hold else 'not held'}.")
+
+
+def hold_sentence(hold: Hold) -> str:
+    """Say who holds what, and why."""
+    what = "" if hold.kind == "job" else f"{hold.kind} {hold.name} "
+    by = f" by {hold.by}" if hold.by else ""
+    return f"{what}held{by}{f' ({hold.reason})' if hold.reason else ''}"
+
+
+def print_reconcile(done: ReconcileDocument, *, as_json: bool) -> None:
+    """Print what was done, a line for each."""
+    if as_json:
+        print_json(done)
+        return
+    for change in done.changes:
+        say(f"{change.code}: {change.text}")
+    if not done.changes:
+        where = "its line and its ledger agree" if done.ledger else "its ledger is in the same store"
+        say(f"Nothing to do for {done.queue}: {where}.")
+
+
 def _open_or_paused(queue: QueueDocument) -> str:
     if not queue.paused:
         return "open"
@@ -127,7 +176,8 @@ def _open_or_paused(queue: QueueDocument) -> str:
     return f"paused{by}{why}"
 
 
-def _print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
+def print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
+    """Print names with their values, a line for each that there is."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")

@@ -38,8 +38,8 @@ async def messages(chunks: AsyncIterable[bytes]) -> AsyncIterator[Message]:
             id = value.decode(errors="replace")
 
 
-def typed(message: Message) -> WatchEvent | None:
-    """Give the event that a message tells of; None for one that this client does not know."""
+def read_job_event(message: Message) -> WatchEvent | None:
+    """Give what a message tells of a job; None for one that this client does not know."""
     kind = EVENTS.get(message.event)
     return kind.model_validate({**decode_json(message.data), "id": message.id}) if kind else None
 

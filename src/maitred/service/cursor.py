@@ -47,6 +47,22 @@ def read_cursor(text: str) -> Spot:
     raise wrong_cursor()
 
 
+def write_text_cursor(page: str) -> str:
+    """Give the text for a cursor of the store's own."""
+    return write_cursor(Spot(0, page=page.encode()))
+
+
+def read_text_cursor(text: str) -> str:
+    """Read what `write_text_cursor` wrote; `InvalidJob` at `cursor` for anything else."""
+    try:
+        page = read_cursor(text).page.decode()
+    except UnicodeDecodeError:
+        page = ""
+    if not page:
+        raise wrong_cursor()
+    return page
+
+
 def wrong_cursor() -> InvalidJob:
     """Make the refusal of a cursor that belongs to no such list."""
     return InvalidJob([Fault("cursor", "must be the `next` of an earlier answer")])

@@ -6,7 +6,7 @@ Every field that the contract names is there. What comes with the Ledger is null
 from typing import Any
 
 from maitred.core.estimate import Estimate
-from maitred.core.job import Band, Job, Phase, Run, View
+from maitred.core.job import Band, Held, Job, Phase, Run, Submitter, View
 from maitred.core.reason import delay_reason, waiting_for
 from maitred.core.settings import Settings
 from maitred.service.moment import iso, iso_or_none, seconds
@@ -31,7 +31,7 @@ def job_document(queue: str, view: View, settings: Settings, estimate: Estimate 
         "estimate": estimate and estimate_document(estimate),
         "duration": _duration(view, settings),
         "progress": None,
-        "holds": [],
+        "holds": [hold_document(hold) for hold in view.holds],
         "space_needed": None,
         "identifiers": {},
         "ledger_id": None,
@@ -56,8 +56,8 @@ def _sent(job: Job, settings: Settings) -> Document:
         "immediate": job.band is Band.IMMEDIATE,
         "bulk": job.band is Band.BULK,
         "class": _class(job, settings),
-        "batch": None,
-        "profile_name": None,
+        "batch": job.batch or None,
+        "profile_name": job.profile or None,
         "run": run,
         "metadata": config.get("metadata", {}),
         "expires_at": iso_or_none(job.expires_at),
@@ -94,6 +94,21 @@ def _duration(view: View, settings: Settings) -> float | None:
     if job.phase is Phase.ENDED and (job.elastic or not job.stage):
         return None
     return seconds(granted(view, settings))
+
+
+def hold_document(hold: Held) -> Document:
+    """Give a hold; a submitter is named as callers write it, `user:7`."""
+    name = hold.name
+    if hold.kind == "submitter":
+        who = Submitter.read(name)
+        name = f"{who.type}:{who.id}"
+    return {
+        "kind": hold.kind,
+        "name": name,
+        "by": hold.by,
+        "reason": hold.reason or None,
+        "at": iso(hold.at),
+    }
 
 
 def submitter_document(job: Job) -> Document:

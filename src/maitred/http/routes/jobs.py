@@ -1,4 +1,4 @@
-"""Jobs over HTTP: submit, look at, move, shorten, cancel, delete."""
+"""Jobs over HTTP: submit, look at, move, shorten, cancel, retry, delete."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -30,7 +30,9 @@ from maitred.wire import (
     JobDocument,
     MoveBody,
     Page,
+    PriorityBody,
     Problem,
+    RetryBody,
     parse_request,
 )
 
@@ -103,7 +105,8 @@ async def put_many(request: Request, queue: Name, desk: TheDesk) -> Response:
     "",
     summary="List jobs",
     responses=answers({200: Page[JobDocument]}, 404, 422),
-    description="First what runs, then what waits in line order, then what has ended, last first. "
+    description="First what runs, then what waits in line order, then what is held, then what has ended, "
+    "last first; those of a batch in the order in which they came in. "
     "`metadata.K=V` as a parameter asks for jobs with that metadata.",
     openapi_extra={PREFIXES: [_METADATA]},
 )
@@ -117,7 +120,7 @@ async def jobs(
     state: Annotated[str | None, Query(description="Such as pending, processing, completed.")] = None,
     key: Annotated[str | None, Query()] = None,
     submitter: Annotated[str | None, Query(examples=["user:7"])] = None,
-    batch: Annotated[str | None, Query(description="There are no batches yet, so nothing is in one.")] = None,
+    batch: Annotated[str | None, Query(examples=["bid0000000001"])] = None,
 ) -> Response:
     """Answer with one page of the list."""
     wanted = Filter(
@@ -188,6 +191,30 @@ async def duration(request: Request, queue: Name, id: Name, desk: TheDesk) -> Re
     """
     asked = parse_request(DurationBody, await json_body(request, SMALL_BODY))
     return answer(await desk.shorten(queue, id, asked.seconds))
+
+
+@router.post(
+    "/{id}/priority",
+    summary="Give a job another priority",
+    responses=_MOVES,
+    openapi_extra=takes(ref(PriorityBody), example={"priority": 2}),
+)
+async def priority(request: Request, queue: Name, id: Name, desk: TheDesk) -> Response:
+    """Move a waiting job among the others by its priority, lower first; its release and arrival stay."""
+    asked = parse_request(PriorityBody, await json_body(request, SMALL_BODY))
+    return answer(await desk.prioritise(queue, id, asked.priority))
+
+
+@router.post(
+    "/{id}/retry",
+    summary="Retry a failed job",
+    responses=_MOVES,
+    openapi_extra=takes(ref(RetryBody), required=False, example={"reason": "the disk is back"}),
+)
+async def retry(request: Request, queue: Name, id: Name, desk: TheDesk) -> Response:
+    """Let a failed job go on at the stage that failed; what was done before is not done again."""
+    parse_request(RetryBody, await optional_body(request))
+    return answer(await desk.retry(queue, id))
 
 
 @router.post(
