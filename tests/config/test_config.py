@@ -280,11 +280,3 @@ def test_a_directory_is_not_a_file() -> None:
 def test_settings_do_not_change_once_they_are_read() -> None:
     with pytest.raises(ValueError, match="frozen"):
         load().store.url = "unix:///elsewhere"  # type: ignore[misc]
-
-
-@pytest.mark.parametrize("name", ["stages", "space", "ledger", "layout"])
-def test_a_setting_that_comes_later_says_so(tmp_path: Path, name: str) -> None:
-    (tmp_path / "maitred.toml").write_text(f'[queues.render]\n{name} = "x"\n')
-    with pytest.raises(ConfigError) as refused:
-        load(tmp_path / "maitred.toml")
-    assert str(refused.value) == f"queues.render.{name}: it is not supported yet."

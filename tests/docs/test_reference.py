@@ -6,6 +6,7 @@ from pydantic import BaseModel
 
 from maitred import duration
 from maitred.config import (
+    BackoffConfig,
     ClassConfig,
     DelayConfig,
     InteractiveConfig,
@@ -29,6 +30,7 @@ def defaults() -> dict[str, str]:
         "": QueueConfig,
         "store.": StoreConfig,
         "delay.": DelayConfig,
+        "backoff.": BackoffConfig,
         "max_waiting.": MaxWaitingConfig,
         "classes.NAME.": ClassConfig,
         "interactive.": InteractiveConfig,
@@ -45,6 +47,8 @@ def defaults() -> dict[str, str]:
                 found[prefix + name] = "none"
             elif isinstance(value, int) and name not in NO_DURATION:
                 found[prefix + name] = duration.show(value)
+            elif isinstance(value, tuple):
+                found[prefix + name] = ", ".join(value)
             else:
                 found[prefix + name] = str(value).lower() if isinstance(value, bool) else str(value)
     return found

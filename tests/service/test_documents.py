@@ -6,10 +6,12 @@ import pytest
 
 from maitred.core.job import Band, Job, Phase, Submitter, View
 from maitred.core.settings import SECOND, Settings
+from maitred.core.stages import INGEST
 from maitred.service.document import job_document
 from maitred.service.house_document import queue_document, running_document
 from maitred.store.port import Status, WorkerView
 from maitred.wire import JobDocument, QueueDocument, RunningJob
+from maitred.wire.document import SettingsDocument
 from tests.http.floor import THREE
 
 JOB = Job(
@@ -108,3 +110,17 @@ def test_the_settings_of_a_queue_are_typed_and_keep_what_a_reader_does_not_know(
     assert settings.interactive
     assert (settings.elastic, settings.interactive.cap) == ("borrow", 3600.0)
     assert settings.model_dump()["lease"] == 3600.0
+
+
+def test_the_settings_of_a_queue_show_its_stages_and_its_ledger() -> None:
+    def shown(settings: Settings) -> SettingsDocument:
+        return QueueDocument.model_validate(queue_document("q", replace(BUSY, settings=settings))).settings
+
+    plain = shown(Settings())
+    assert (plain.stages, plain.space, plain.profiles) == (["processing"], None, None)
+    assert (plain.ledger, plain.layout) == (None, None)
+    assert plain.backoff
+    assert (plain.backoff.first, plain.backoff.most) == (1.0, 300.0)
+    ingest = shown(Settings(stages=INGEST, space=7, profiles=("p",), ledger="zookeeper://a:1/r"))
+    assert (ingest.stages, ingest.space, ingest.profiles) == (list(INGEST), 7, ["p"])
+    assert (ingest.ledger, ingest.layout) == ("zookeeper://a:1/r", "seed")

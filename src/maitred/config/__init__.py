@@ -8,6 +8,7 @@ guessed around: all of them are told at once, a line for each, with the key and 
 
 from maitred.config.loading import load
 from maitred.config.tables import (
+    BackoffConfig,
     ClassConfig,
     Config,
     DelayConfig,
@@ -18,6 +19,7 @@ from maitred.config.tables import (
 )
 
 __all__ = [
+    "BackoffConfig",
     "ClassConfig",
     "Config",
     "DelayConfig",

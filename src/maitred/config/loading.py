@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from maitred import duration
 from maitred.config.tables import (
+    BackoffConfig,
     ClassConfig,
     Config,
     DelayConfig,
@@ -23,9 +24,9 @@ from maitred.config.tables import (
 from maitred.errors import ConfigError
 
 FILE = "maitred.toml"
-_QUEUE_NOT_YET = ("stages", "space", "ledger", "layout")
 _TABLES: dict[str, type[BaseModel]] = {
     "delay": DelayConfig,
+    "backoff": BackoffConfig,
     "max_waiting": MaxWaitingConfig,
     "interactive": InteractiveConfig,
 }
@@ -109,8 +110,6 @@ def _sentence(mistake: ErrorDetails) -> str:
     """Say in one line which key is wrong and what is allowed there."""
     path = [str(part) for part in mistake["loc"] if part != "[key]"]
     match mistake["type"]:
-        case "extra_forbidden" if path[0] == "queues" and path[2:] and path[2] in _QUEUE_NOT_YET:
-            says = "it is not supported yet"
         case "extra_forbidden":
             says = _unknown(path[-1], list(_table_at(path[:-1]).model_fields))
         case "missing":

@@ -19,18 +19,24 @@ from maitred import duration
 from maitred.config.values import (
     MOST_RUNNING,
     between,
+    budget,
     class_name,
     count,
+    ledger_url,
     level_limit,
+    profile_names,
     queue_name,
     show_limit,
+    stage_names,
     store_url,
 )
 from maitred.core.classes import WHOLE, DurationClass, Limit
 from maitred.core.settings import Settings
+from maitred.core.stages import PROVISIONING
 
 MOST_CLASSES = 16
 _default = Settings()
+Mistake = tuple[tuple[str, ...], str]
 
 
 class _Table(BaseModel):
@@ -72,6 +78,22 @@ class ClassConfig(_Table):
     limit: Annotated[Limit | None, PlainValidator(level_limit)] = None
 
 
+class BackoffConfig(_Table):
+    """How long a job waits after a transient failure: at first, and at most, as the wait doubles."""
+
+    first: Annotated[int, between("10ms", "1d")] = _default.backoff
+    most: Annotated[int, between("10ms", "30d")] = _default.most_backoff
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.most < self.first:
+            says = (
+                f"{duration.show(self.most)} is not allowed; allowed is {duration.show(self.first)} or more"
+            )
+            _refuse([(("most",), f"{says}, which is `first`")])
+        return self
+
+
 class InteractiveConfig(_Table):
     """Interactive jobs: how long without a word, how long in all, and how many of one submitter."""
 
@@ -95,6 +117,12 @@ class QueueConfig(_Table):
     max_delay: Annotated[int, between("0s", "3650d")] = _default.max_delay
     max_waiting: MaxWaitingConfig = MaxWaitingConfig()
     max_body: Annotated[int, count(1, 64 << 20)] = _default.max_body
+    stages: Annotated[tuple[str, ...], PlainValidator(stage_names)] = _default.stages
+    space: Annotated[int, PlainValidator(budget)] | None = None
+    profiles: Annotated[tuple[str, ...], PlainValidator(profile_names)] | None = None
+    backoff: BackoffConfig = BackoffConfig()
+    ledger: Annotated[str, AfterValidator(ledger_url)] | None = None
+    layout: Literal["seed", "mrt-zk"] = _default.layout
     elastic: Literal["borrow", "squeeze"] = _default.elastic
     classes: dict[Annotated[str, AfterValidator(class_name)], ClassConfig] | None = None
     interactive: InteractiveConfig = InteractiveConfig()
@@ -112,6 +140,18 @@ class QueueConfig(_Table):
             says = "it would have no effect: the caps of the classes hold; leave out one of the two"
             _refuse([(("time_limit",), says)])
         return self
+
+    @model_validator(mode="after")
+    def _what_belongs_together(self) -> Self:
+        _refuse(self._lone())
+        return self
+
+    def _lone(self) -> Iterator[Mistake]:
+        """Find settings that would have no effect without another one."""
+        if self.space is not None and PROVISIONING not in self.stages:
+            yield ("space",), f"it needs a stage {PROVISIONING!r}, where jobs get it; stages has none"
+        if self.ledger is None and "layout" in self.model_fields_set:
+            yield ("layout",), "it is the layout of a ledger's tree, and would have no effect without ledger"
 
     def settings(self) -> Settings:
         """Give the settings in the form that the rules use; the last class's cap is the time limit."""
@@ -131,6 +171,13 @@ class QueueConfig(_Table):
             max_total=self.max_waiting.total,
             max_per_submitter=self.max_waiting.per_submitter,
             max_body=self.max_body,
+            stages=self.stages,
+            space=self.space or 0,
+            profiles=self.profiles or (),
+            backoff=self.backoff.first,
+            most_backoff=self.backoff.most,
+            ledger=self.ledger or "",
+            layout=self.layout,
             classes=classes,
             elastic=self.elastic,
             interactive_idle=self.interactive.idle,
@@ -145,9 +192,6 @@ def _levels(classes: dict[str, ClassConfig]) -> Iterator[DurationClass]:
     for name, each in classes.items():
         before = each.limit or (before if before and before.percent else None)
         yield DurationClass(name, each.cap, before)
-
-
-Mistake = tuple[tuple[str, ...], str]
 
 
 def _misplaced(classes: dict[str, ClassConfig]) -> Iterator[Mistake]:

@@ -1,4 +1,7 @@
-"""What a single value may be: a duration, a count, a name, a limit, a url. A refusal says what is allowed."""
+"""What a single value may be: a duration, a count, a size, a name, a limit, a url.
+
+A refusal says what is allowed.
+"""
 
 import re
 from decimal import Decimal
@@ -6,15 +9,22 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator
 
-from maitred import duration
+from maitred import duration, size
 from maitred.core.classes import PERCENT, WHOLE, Limit
+from maitred.core.stages import RESERVED
 
 SCHEMES = ("valkey", "redis", "valkeys", "rediss", "unix")
 _NOT_YET = ("valkey+sentinel", "valkey+cluster", "redis+sentinel", "redis+cluster")
 _QUEUE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _CLASS_NAME = re.compile(r"[a-z0-9_-]{1,32}")
 _PERCENTAGE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?) ?%")
+_STAGE_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+_ZOOKEEPER = re.compile(r"zookeeper://(?P<servers>[^/]*)(?P<root>/.*)?", re.DOTALL)
+_MEMBER = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{1,5})")
 MOST_RUNNING = 1_000_000
+MOST_STAGES = 32
+MOST_PROFILES = 1_000
+PROFILE_BYTES = 256
 
 
 def between(shortest: str, longest: str) -> BeforeValidator:
@@ -40,6 +50,80 @@ def count(low: int, high: int) -> BeforeValidator:
         return number
 
     return BeforeValidator(check)
+
+
+def budget(value: object) -> int:
+    """Read how much space a queue has, in bytes."""
+    found = size.parse(value)
+    if not 1 <= found <= size.parse("1000TB"):
+        raise ValueError(f"{value!r} is out of bounds; allowed is 1B to 1000TB")
+    return found
+
+
+def names(value: object) -> tuple[str, ...]:
+    """Read a list of texts that are not the same; the environment has it as one text with commas."""
+    if isinstance(value, str):
+        value = [name.strip() for name in value.split(",")]
+    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
+        raise ValueError(f"{value!r} is not allowed; allowed is a list of names")
+    if twice := {name for name in value if value.count(name) > 1}:
+        raise ValueError(f"{min(twice)!r} is there twice; allowed is each name once")
+    return tuple(value)
+
+
+def stage_names(value: object) -> tuple[str, ...]:
+    """Check the stages of a pipeline: each is also the name of a state, beside those that there are."""
+    stages = names(value)
+    if not 1 <= len(stages) <= MOST_STAGES:
+        raise ValueError(
+            f"there are {len(stages)} stages; allowed are 1 to {MOST_STAGES}, the first one first"
+        )
+    for name in stages:
+        if name in RESERVED:
+            raise ValueError(
+                f"{name!r} is the name of another state; allowed is any but {', '.join(sorted(RESERVED))}"
+            )
+        if not _STAGE_NAME.fullmatch(name):
+            raise ValueError(
+                f"{name!r} is not a stage's name; allowed are 1 to 32 of a-z, 0-9, _ and -, "
+                "with a letter first"
+            )
+    return stages
+
+
+def profile_names(value: object) -> tuple[str, ...]:
+    """Check the profiles that jobs of a queue may name."""
+    profiles = names(value)
+    if not 1 <= len(profiles) <= MOST_PROFILES:
+        raise ValueError(
+            f"there are {len(profiles)} profiles; allowed are 1 to {MOST_PROFILES}, or no such key for any"
+        )
+    for name in profiles:
+        if not 1 <= len(name.encode()) <= PROFILE_BYTES or not name.isprintable():
+            raise ValueError(
+                f"{name!r} is not a profile's name; allowed are 1 to {PROFILE_BYTES} bytes of plain text"
+            )
+    return profiles
+
+
+def ledger_url(url: str) -> str:
+    """Check where a queue's ledger is: the servers of a ZooKeeper ensemble, and the root of its tree."""
+    allowed = "allowed is zookeeper://HOST:PORT/ROOT, with more HOST:PORT after commas"
+    found = _ZOOKEEPER.fullmatch(url)
+    if not found:
+        raise ValueError(f"it is not a ZooKeeper's url; {allowed}")
+    for server in found["servers"].split(","):
+        member = _MEMBER.fullmatch(server)
+        if "@" in server:
+            raise ValueError(f"a name and password are not supported; {allowed}")
+        if not member or not 1 <= int(member["port"]) <= 65535:
+            raise ValueError(f"{server!r} is not a server; {allowed}")
+    parts = (found["root"] or "").split("/")[1:]
+    if not parts or not {"", ".", ".."}.isdisjoint(parts) or not "".join(parts).isprintable():
+        raise ValueError(f"{found['root'] or ''!r} is not a root; {allowed}, without empty parts, . and ..")
+    if parts[0] == "zookeeper":
+        raise ValueError(f"the tree under /zookeeper is the server's own; {allowed}, with another root")
+    return url
 
 
 def queue_name(name: str) -> str:

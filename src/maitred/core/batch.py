@@ -67,8 +67,9 @@ class RowView(NamedTuple):
 class Batch:
     """A batch as the store keeps it. `submission` is what was sent, opaque.
 
-    `expanding` tells that it has a payload or jobs that are not in yet. `fault` says why it could not be
-    expanded. `sequence` counts its stored reports, the last of which is `unsent` until it was delivered.
+    `expanding` tells that it has a payload or jobs that are not in yet, `sealing` that it is sealed when they
+    are. `fault` says why it could not be expanded. `sequence` counts its stored reports, the last of which is
+    `unsent` until it was delivered. `aged_at` is when it was last touched, or looked at by the sweep.
     """
 
     id: str
@@ -80,6 +81,7 @@ class Batch:
     modified_at: int
     state: BatchState = BatchState.PENDING
     sealed: bool = False
+    sealing: bool = True
     expanding: bool = False
     fault: str = ""
     sequence: int = 0
@@ -90,6 +92,7 @@ class Batch:
     owner: str = ""
     token: bytes = b""
     locked_until: int = 0
+    aged_at: int = 0
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(BUCKETS, 0))
     rows: dict[str, Row] = field(default_factory=dict)
 

@@ -31,7 +31,7 @@ class Recent:
 
     def delay(self, order: Order, settings: Settings, now: int) -> Delay:
         """Give the delay of an order as the queue and the client want it."""
-        if order.band is not Band.SCHEDULED or not settings.per_recent:
+        if order.band is not Band.SCHEDULED or not settings.per_recent or order.exempt:
             return Delay(order.delay or 0 if order.band.pooled else 0, None)
         recent = self.count(order.submitter, settings, now)
         computed = recent * settings.per_recent
@@ -41,6 +41,6 @@ class Recent:
 
     def note(self, order: Order, settings: Settings, now: int) -> None:
         """Count a submission that made a scheduled job, and forget those that left the window."""
-        if order.band is Band.SCHEDULED and settings.per_recent:
+        if order.band is Band.SCHEDULED and settings.per_recent and not order.exempt:
             kept = [time for time in self.times[order.submitter] if time > now - settings.window]
             self.times[order.submitter] = [*kept, now]

@@ -14,9 +14,10 @@ elastic job starts, is the policy: `borrow` or `squeeze`.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Protocol
 
 from maitred.core.classes import level_for, limits
-from maitred.core.job import BLOCKED, Job, Lane, Place
+from maitred.core.job import Job, Lane, Place
 from maitred.core.settings import Settings
 
 # What a lost worker held comes back in one step, which must be short.
@@ -72,11 +73,15 @@ class Worker:
 
 
 class Units:
-    """Free units of the levels 2..N as a walk goes on. `aside` is the first level that is full for good."""
+    """Free units of the levels 2..N as a walk goes on.
+
+    `aside` is the first level that is full for good; `no_space` tells that somebody before lacks space.
+    """
 
     def __init__(self, free: Sequence[int]) -> None:
         self._free = list(free)
         self.aside = len(free) + 1
+        self.no_space = False
 
     def full(self, level: int) -> list[int]:
         """Name the full levels that a job of this class needs."""
@@ -100,6 +105,16 @@ class Units:
         """Return a unit of each level over `above` up to this one."""
         for k in range(above + 1, level + 1):
             self._free[k - 1] += 1
+
+
+class Gate(Protocol):
+    """What keeps a place from starting beside the floor: a hold, or a lack of space."""
+
+    def passes(self, place: Place) -> bool:
+        """Tell whether the place could start if it had a slot and its units."""
+
+    def take(self, place: Place) -> None:
+        """Count the place as started."""
 
 
 class Floor:
@@ -190,11 +205,11 @@ class Floor:
         nothing = [0] * len(self.settings.levels)
         for place in places:
             lane = place.lane
-            if lane.level >= units.aside or lane in no_worker:
+            if lane.level >= units.aside or lane in no_worker or (lane.lacking and units.no_space):
                 continue
             full = units.full(lane.level)
             beyond = units.beyond(lane.level, self.yielding if patient else nothing)
-            worker = self.pick(lane.need, caller)
+            worker = self.pick(lane.served, caller)
             if beyond:
                 units.aside = beyond
             elif not worker:
@@ -220,13 +235,14 @@ class Floor:
         now: int,
         dice: bytes,
         give_way: Callable[[Worker, Hold, int, str], None],
+        gate: Gate,
     ) -> bool:
-        """Make runs give way to due places that lack only what those hold.
+        """Make runs give way to due places that lack only what those hold, and that the gate lets pass.
 
         `give_way(worker, hold, level, code)` lowers a run to a class (`cut`), or stops it at once (`halted`).
         Tells whether units came free at once, so that the line is worth another walk.
         """
-        return Reclaim(self, now, dice, give_way).walk(places)
+        return Reclaim(self, now, dice, give_way).walk(places, gate)
 
 
 class Reclaim:
@@ -247,18 +263,18 @@ class Reclaim:
         self.freed_at_once = False
         self.rolls = 0
 
-    def walk(self, places: Iterable[Place]) -> bool:
+    def walk(self, places: Iterable[Place], gate: Gate) -> bool:
         """Give each due place what it lacks, as far as somebody can give way."""
         no_worker: set[Lane] = set()
         self.floor.overdue_at = None
         for place in places:
             lane = place.lane
-            if lane.level >= self.units.aside or lane in no_worker:
+            if lane.level >= self.units.aside or lane in no_worker or not gate.passes(place):
                 continue
             if beyond := self.units.beyond(lane.level, self.floor.yielding):
                 self.units.aside = beyond
                 continue
-            group = self._slot_for(lane.need.removeprefix(BLOCKED))
+            group = self._slot_for(lane.bare)
             if group is None:
                 no_worker.add(lane)
                 continue
@@ -267,6 +283,7 @@ class Reclaim:
                 self._lower(self.floor.highest(self.dice, self.rolls)[0], full[0] - 1)
             self.slots[group] -= 1
             self.units.take(lane.level)
+            gate.take(place)
         return self.freed_at_once
 
     def _slot_for(self, need: str) -> frozenset[str] | None:

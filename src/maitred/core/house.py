@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from maitred.core.classes import level_for
 from maitred.core.floor import SETTLED, Worker
 from maitred.core.job import (
-    BLOCKED,
     COMMAND,
     Admission,
     Band,
@@ -27,8 +26,9 @@ from maitred.core.job import (
     Refusal,
     Shift,
 )
-from maitred.core.seating import Seating
+from maitred.core.ledger import Ledger
 from maitred.core.settings import Settings
+from maitred.core.stages import STAGE
 from maitred.errors import (
     AlreadyEnded,
     Interactive,
@@ -42,7 +42,7 @@ from maitred.errors import (
 SWEPT_PER_TICK = 200
 
 
-class House(Seating):
+class House(Ledger):
     """The verbs of one queue. Callers pass the time and, where jobs may start, 16 random bytes."""
 
     # ---------------------------------------------------------------- submitters
@@ -55,14 +55,17 @@ class House(Seating):
     def _put(self, order: Order) -> Put | Refusal:
         old = self._newest(order.id)
         live = self._unended(old)
-        refusal = self._forbidden(order, live)
+        if order.only_new and (known := self._known_row(order)):
+            return known
+        refusal = self._forbidden(order, live) or self._not_for_batch(order, old, live)
         if refusal:
             return refusal
         if old and old.phase in (Phase.WAITING, Phase.HELD):
             return self._update(old, order)
         if len(self.waiting()) >= self.settings.max_total:
             return "full-total"
-        if len(self.waiting(order.submitter)) >= self.settings.max_per_submitter:
+        counted = [job for job in self.waiting(order.submitter) if not job.exempt]
+        if not order.exempt and len(counted) >= self.settings.max_per_submitter:
             return "full-per_submitter"
         record = self._next()
         job = Job(record, order.id, 1, order.submitter, order.need, order.body, self.now)
@@ -74,7 +77,9 @@ class House(Seating):
         self.jobs[record] = job
         self.newest[order.id] = record
         self._describe(job, order)
-        job.band = order.band
+        job.band, job.profile, job.exempt = order.band, order.profile, order.exempt
+        job.ledger, job.status = order.ledger, order.status
+        self._enlist(job, order, old)
         self._arrive(job, order, arrival=record)
         return Put(outcome, record, job.version)
 
@@ -87,7 +92,8 @@ class House(Seating):
         if live and live.band is Band.INTERACTIVE:
             return "interactive"
         announced = self.floor.announced
-        if order.need != COMMAND and announced and order.need not in announced:
+        refusable = order.need != COMMAND and not order.need.startswith(STAGE)
+        if refusable and announced and order.need not in announced:
             return "unknown-handler"
         return None
 
@@ -100,11 +106,12 @@ class House(Seating):
     def _update(self, job: Job, order: Order) -> Put | Refusal:
         if self._sure_of(order) > self._sure_of(job):
             return "longer-duration"
+        if self.settings.staged and job.stage:
+            order = order._replace(need=job.need)
         if job.phase is Phase.HELD:
             self._describe(job, order)
             return Put("updated", job.record, job.version)
-        need = BLOCKED + order.need if job.blocked else order.need
-        lane = Lane.of(job.band, order.priority, order.level, need)
+        lane = Lane.of(job.band, order.priority, order.level, job.lane_need(order.need))
         if order.band < job.band:
             self._leave(job)
             self._describe(job, order)
@@ -135,6 +142,7 @@ class House(Seating):
         job.delay, job.recent = delay.length, delay.recent
         job.release, job.arrival = self.now + delay.length, arrival
         job.own, job.blocked = not order.band.pooled, job.id in self.stops.values()
+        job.lacking = self._lacks_space(job)
         if job.own:
             self.line.join_own(job)
         else:
@@ -144,11 +152,18 @@ class House(Seating):
     def remove(self, id: str, now: int, dice: bytes) -> None:
         """Delete all versions: out of line at once, or stopped; afterwards the id is unknown."""
         with self._verb(now, dice):
-            for job in list(self._versions(id)):
+            versions = self.versions(id)
+            for job in versions:
+                self._not_frozen(job)
+            for job in versions:
                 if job.phase is Phase.WAITING:
                     self._leave(job)
                 elif job.phase is Phase.RUNNING:
                     self._stop(job, "deleted")
+                elif job.phase is Phase.HELD:
+                    self.holds.drop(job)
+                self._return_space(job)
+                self._strike_out(job)
                 del self.jobs[job.record]
             del self.newest[id]
 
@@ -211,6 +226,7 @@ class House(Seating):
         elif denied == "slots" and self.settings.elastic == "squeeze":
             self._lower_one(dice)
         self._cycle(dice)
+        self.batches.settle(self.jobs.values(), self.now)
         return Admission(record, denied)
 
     def _denied(self, order: Order) -> Denial:
@@ -237,7 +253,8 @@ class House(Seating):
         with self._verb(now, dice):
             job = self._movable(id, nonce)
             self._leave(job)
-            self._to_front(job)
+            self._front(job)
+            self._stand_in_line(job)
 
     def delay(self, id: str, nonce: int | None, now: int, dice: bytes) -> None:
         """Move a scheduled or bulk job behind all others of its band and priority."""
@@ -276,6 +293,9 @@ class House(Seating):
             used = self.waiting() or any(worker.holds for worker in self.floor.workers.values())
             if settings.floor_plan != self.settings.floor_plan and used:
                 raise SettingsForbidden
+            unended = any(job.phase is not Phase.ENDED for job in self.jobs.values())
+            if settings.stages != self.settings.stages and unended:
+                raise SettingsForbidden
             self.floor.settings = settings
 
     # ---------------------------------------------------------------- workers
@@ -299,19 +319,24 @@ class House(Seating):
     def finish(self, worker: str, results: Sequence[Finish], now: int, dice: bytes) -> Shift:
         """End the jobs that the worker still holds, and give it the next ones."""
         self._catch_up(now)
-        lost = []
-        for result in results:
+        lost, ended = [], []
+        me = self.floor.workers.get(worker)
+        for number, result in enumerate(results):
             hold = self._held(worker, result.lease)
             if not hold or hold.stopping in SETTLED:
                 lost.append(result.lease)
-            if not hold:
-                continue
-            self._unhand(self.floor.workers[worker], hold)
-            if hold.stopping not in SETTLED:
-                job = self.jobs[hold.record]
-                self._log(job, hold, result.code)
-                self._end(job, result.code, result.message, result.result)
-        return self._shift(lost, worker, dice)
+            if me and hold:
+                self._unhand(me, hold)
+                ended.append((number, hold, result))
+        carried = []
+        for number, hold, result in ended:
+            if me and hold.stopping not in SETTLED:
+                at = 2 * (number % 8)
+                roll = dice + dice[at : at + 2]
+                start = self._settle(me, self.jobs[hold.record], hold, result, roll)
+                carried += [start] if start else []
+        shift = self._shift(lost, worker, dice)
+        return shift._replace(starts=carried + shift.starts)
 
     def hand_back(self, worker: str, leases: Sequence[Lease], now: int, dice: bytes) -> Shift:
         """Put jobs back at the front, in the order in which they had started, with no attempt spent."""
@@ -383,20 +408,15 @@ class House(Seating):
             return self._sweep(limit)
 
     def _sweep(self, limit: int) -> int:
+        """Forget old jobs; those of a batch go with it."""
+        self._sweep_batches(limit)
         old = sorted(
             (job.ended_at, job.record)
             for job in self.jobs.values()
-            if job.phase is Phase.ENDED and job.ended_at <= self.now - self.settings.retention
+            if job.phase is Phase.ENDED
+            and not job.batch
+            and job.ended_at <= self.now - self.settings.retention
         )[:limit]
         for _, record in old:
-            job = self.jobs.pop(record)
-            older = job.previous in self.jobs
-            if self.newest[job.id] == record:
-                if older:
-                    self.newest[job.id] = job.previous
-                else:
-                    del self.newest[job.id]
-            for newer in self.jobs.values():
-                if older and newer.previous == record:
-                    newer.previous = job.previous
+            self._forget(self.jobs[record])
         return len(old)

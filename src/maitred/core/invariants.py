@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from maitred.core.batch import BUCKETS, BatchState, bucket_of
 from maitred.core.classes import limits
 from maitred.core.floor import SETTLED, Kind
 from maitred.core.job import Phase
@@ -172,13 +173,79 @@ def idle(snapshot: Snapshot, settings: Settings) -> Iterator[Violation]:
         limit - used
         for limit, used in zip(limits(settings.levels, snapshot.slots), snapshot.used, strict=True)
     ]
+    space_free, kept_back = settings.space - snapshot.space_used, False
     for place in snapshot.places:
-        served = any(worker.free and place.lane.need in worker.serves for worker in snapshot.workers.values())
+        job = snapshot.jobs.get(place.owner)
+        kept_back |= bool(place.lane.lacking and settings.space and job and job.space > space_free)
+        if place.lane.lacking and kept_back:
+            continue
+        need = place.lane.served
+        served = any(worker.free and need in worker.serves for worker in snapshot.workers.values())
         if place.due(snapshot.now) and served and all(units > 0 for units in free[1 : place.lane.level]):
             yield Violation("idle", f"a place in {place.lane} fits and waits")
 
 
-RULES: tuple[Callable[[Snapshot], Iterator[Violation]], ...] = (places, stacks, records, leases, counters)
+def holds(snapshot: Snapshot) -> Iterator[Violation]:
+    """Whoever is held has a reason: its own, or one that lists it, in force or just taken away."""
+    kept = Counter(record for records in snapshot.kept.values() for record in records)
+    for record, job in snapshot.jobs.items():
+        listed = kept.pop(record, 0)
+        if job.phase is Phase.HELD and not job.hold and not listed:
+            yield Violation("held", f"job {job.id!r} is held and nothing holds it")
+        if listed > 1 or (listed and job.phase is not Phase.HELD):
+            yield Violation("held", f"job {job.id!r} is {job.phase} and {listed} holds list it")
+    for record in kept:
+        yield Violation("held", f"record {record} is listed as held and is not kept")
+    for name in snapshot.kept:
+        if name not in snapshot.holds and name not in snapshot.returning:
+            yield Violation("held", f"jobs are held by {name!r}, which holds nobody")
+
+
+def space(snapshot: Snapshot) -> Iterator[Violation]:
+    """Space taken is that of the jobs that have it, and none of them has ended."""
+    having = [job for job in snapshot.jobs.values() if job.provisioned]
+    if snapshot.space_used != sum(job.space for job in having):
+        yield Violation("space", f"{snapshot.space_used} bytes of space are said to be taken")
+    for job in having:
+        if job.phase is Phase.ENDED:
+            yield Violation("space", f"job {job.id!r} has ended and has space")
+
+
+def batches(snapshot: Snapshot) -> Iterator[Violation]:
+    """Every batch counts what its jobs are, lists each of them, and is no further than they are."""
+    found = Counter((job.batch, bucket_of(job)) for job in snapshot.jobs.values() if job.batch)
+    for id, batch in snapshot.batches.items():
+        deleted = sum(not row.record for row in batch.rows.values())
+        counts = {bucket: found[(id, bucket)] for bucket in BUCKETS} | {"deleted": deleted}
+        if batch.counts != counts:
+            yield Violation("batch-counts", f"batch {id!r} counts {batch.counts}, it has {counts}")
+        if batch.state is BatchState.PROCESSING and batch.sealed and not batch.unfinished:
+            yield Violation("batch-state", f"batch {id!r} has ended and is not being reported")
+        if batch.state is BatchState.REPORTING and (not batch.sealed or batch.unfinished):
+            yield Violation("batch-state", f"batch {id!r} is being reported and has not ended")
+        if (batch.state is BatchState.HELD) != (f"batch:{id}" in snapshot.holds):
+            yield Violation("batch-state", f"batch {id!r} is {batch.state} and its hold says otherwise")
+        for name, row in batch.rows.items():
+            kept = snapshot.jobs.get(row.record)
+            if row.record and (kept is None or kept.id != name or kept.batch != id):
+                yield Violation("batch-row", f"batch {id!r} lists {name!r}, which is not its job")
+    for job in snapshot.jobs.values():
+        owner = snapshot.batches.get(job.batch) if job.batch else None
+        listed = owner.rows if owner else snapshot.trash.get(job.batch, {})
+        if job.batch and job.id not in listed:
+            yield Violation("batch-row", f"job {job.id!r} is not listed by its batch {job.batch!r}")
+
+
+RULES: tuple[Callable[[Snapshot], Iterator[Violation]], ...] = (
+    places,
+    stacks,
+    records,
+    leases,
+    counters,
+    holds,
+    space,
+    batches,
+)
 FLOOR_RULES: tuple[Callable[[Snapshot, Settings], Iterator[Violation]], ...] = (
     levels,
     stops,

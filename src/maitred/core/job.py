@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 DEFAULT_PRIORITY = 5
 COMMAND = "command"
 BLOCKED = "!"
+LACKING = "$"
 
 
 class Submitter(NamedTuple):
@@ -57,6 +58,21 @@ class Lane(NamedTuple):
     def of(cls, band: Band, priority: int, level: int, need: str) -> "Lane":
         """Give the lane of such a job; in front and immediate, priority does not count."""
         return cls(band, priority if band.pooled else 0, level, need)
+
+    @property
+    def lacking(self) -> bool:
+        """Whether its jobs have to be given space before they start."""
+        return self.need.lstrip(BLOCKED).startswith(LACKING)
+
+    @property
+    def served(self) -> str:
+        """The need that a worker must serve; what waits for a stop is served by nobody."""
+        return self.need.removeprefix(LACKING)
+
+    @property
+    def bare(self) -> str:
+        """The need alone, without what else its jobs have to wait for."""
+        return self.need.removeprefix(BLOCKED).removeprefix(LACKING)
 
     def __str__(self) -> str:
         """Give the text used in keys; text order is band, priority, class."""
@@ -116,7 +132,8 @@ class Job:
     being stopped it is `blocked`: it stands in line and does not start.
 
     `stage` is the number of the stage at which it runs or waits, 0 before the first start. `space` is what
-    it needs of the queue's budget, `provisioned` tells whether it has it. `data` is what the stage before
+    it needs of the queue's budget, `provisioned` tells whether it has it, `lacking` that it stands in line
+    for it. `data` is what the stage before
     handed on, `identifiers` what stages said of it; both are opaque. `hold` is its own hold. An `exempt`
     job does not count against its submitter. `ledger` is its id in the ledger's tree, `status` the version
     of its state there.
@@ -158,6 +175,7 @@ class Job:
     exempt: bool = False
     space: int = 0
     provisioned: bool = False
+    lacking: bool = False
     data: bytes = b""
     identifiers: bytes = b""
     hold: Held | None = None
@@ -167,8 +185,11 @@ class Job:
     @property
     def lane(self) -> Lane:
         """The lane that the job waits in; nobody serves the need of a blocked one."""
-        need = BLOCKED + self.need if self.blocked else self.need
-        return Lane.of(self.band, self.priority, self.level, need)
+        return Lane.of(self.band, self.priority, self.level, self.lane_need(self.need))
+
+    def lane_need(self, need: str) -> str:
+        """Write a need as lanes name it, with what else the job has to wait for."""
+        return (BLOCKED if self.blocked else "") + (LACKING if self.lacking else "") + need
 
     def state(self, stages: tuple[str, ...]) -> str:
         """Name the job's state: `pending` until its first start, then its stage, `held` or how it ended."""

@@ -8,8 +8,10 @@ leaves its place, goes to the front, ends, is logged.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from maitred.core.batches import Batches
 from maitred.core.delay import Recent
-from maitred.core.floor import SETTLED, Floor, Hold, Kind, Worker
+from maitred.core.floor import SETTLED, Floor, Hold, Kind, Units, Worker
+from maitred.core.holds import Holds
 from maitred.core.job import (
     Band,
     Job,
@@ -32,6 +34,7 @@ from maitred.errors import UnknownJob
 
 STARTS_PER_CYCLE = 256
 EXPIRIES_PER_STEP = 100
+RETURNS_PER_STEP = 100
 WORKERS_PER_STEP = 4
 
 
@@ -52,6 +55,9 @@ class Seating:
         self.recent = Recent()
         self.stops: dict[int, str] = {}
         self.inboxes: dict[str, list[Message]] = {}
+        self.holds = Holds()
+        self.batches = Batches()
+        self.space_used = 0
 
     @property
     def settings(self) -> Settings:
@@ -69,7 +75,7 @@ class Seating:
         if self.paused is None:
             moments += [place.release for place in self.line if not place.due(self.now)]
             moments += [self.floor.overdue_at] if self.floor.overdue_at is not None else []
-        if self.more:
+        if self.more or self.holds.returning or self.batches.trash:
             moments.append(self.now)
         return min(moments, default=None)
 
@@ -93,6 +99,7 @@ class Seating:
             yield
         finally:
             self._cycle(dice)
+            self.batches.settle(self.jobs.values(), self.now)
 
     def _catch_up(self, now: int) -> None:
         self.now = max(self.now, now)
@@ -108,6 +115,12 @@ class Seating:
             self._give_back(name, list(worker.holds.values()), lost=True)
             self.floor.workers.pop(name, None)
             self.inboxes.pop(name, None)
+        self._let_return()
+
+    def _let_return(self) -> None:
+        """Let jobs go on whose hold was taken away, some in each step."""
+        for record in self.holds.pop(RETURNS_PER_STEP):
+            self._stand(self.jobs[record])
 
     def _expire_due(self) -> None:
         expired = sorted(
@@ -132,8 +145,9 @@ class Seating:
         while True:
             left, early = self._seat_all(left, dice, caller, mine, patient=patient)
             self.more = not left
-            due = (place for place in self.line.in_order(self.now) if place.due(self.now))
-            patient = not self.more and self.floor.reclaim(due, self.now, dice, self._give_way)
+            due = [place for place in self.line.in_order(self.now) if place.due(self.now)]
+            gate = SeatingGate(self, due)
+            patient = not self.more and self.floor.reclaim(due, self.now, dice, self._give_way, gate)
             if self.more or not (patient or early):
                 return mine
 
@@ -153,10 +167,11 @@ class Seating:
             if not left:
                 break
             place, worker, units = found
+            if place.lane.lacking and not self._space_for(place, units):
+                continue
             left -= 1
             job = self._seat(place)
-            if job.expires_at and job.expires_at <= self.now:
-                self._expire(job)
+            if self._passed_over(job):
                 continue
             level = self.floor.start_class(units, job)
             units.take(level)
@@ -167,6 +182,46 @@ class Seating:
                 self._send(worker.name, start)
         return left, False
 
+    def _passed_over(self, job: Job) -> bool:
+        """Do with a job whose place came up what keeps it from starting; tell whether there was such."""
+        if job.expires_at and job.expires_at <= self.now:
+            self._expire(job)
+        elif reason := self.holds.reason(job):
+            self._set_held(job, reason)
+        elif job.lacking and self._over_budget(job):
+            self._end_for_space(job)
+        else:
+            return False
+        return True
+
+    # ---------------------------------------------------------------- space
+
+    def _lacks_space(self, job: Job) -> bool:
+        """Tell whether a job has to be given space before it starts."""
+        first, stage = self.settings.provisioning, max(job.stage, 1)
+        if not first or job.provisioned or stage < first:
+            return False
+        return stage == first or job.space > 0
+
+    def _over_budget(self, job: Job) -> bool:
+        return 0 < self.settings.space < job.space
+
+    def _end_for_space(self, job: Job) -> None:
+        self._end(job, "space", f"needs {job.space} bytes of space, and there are {self.settings.space}")
+
+    def fits(self, job: Job, used: int) -> bool:
+        """Tell whether a job's space is left where so much is taken."""
+        return not self.settings.space or job.space <= self.settings.space - used
+
+    def _space_for(self, place: Place, units: Units) -> bool:
+        """Tell whether a place can be had with its space; the first that does not fit holds back the rest."""
+        job = self.jobs[self.line.job_for(place)]
+        expired = job.expires_at and job.expires_at <= self.now
+        if expired or self.holds.reason(job) or self._over_budget(job) or self.fits(job, self.space_used):
+            return True
+        units.no_space = True
+        return False
+
     def _seat(self, place: Place) -> Job:
         job = self.jobs[self.line.job_for(place)]
         self._leave(job)
@@ -176,6 +231,9 @@ class Seating:
     def _start(self, job: Job, worker: Worker, dice: bytes, level: int) -> Start:
         job.phase, job.worker, job.stage = Phase.RUNNING, worker.name, max(job.stage, 1)
         job.attempt += 1
+        if job.lacking:
+            job.lacking, job.provisioned = False, True
+            self.space_used += job.space
         levels = self.settings.levels
         kind, cap = Kind.SPECIFIC, levels[job.level - 1].cap
         if job.band is Band.INTERACTIVE:
@@ -191,11 +249,26 @@ class Seating:
     def _start_of(self, hold: Hold) -> Start:
         job = self.jobs[hold.record]
         lease = Lease(hold.record, hold.token)
-        return Start(lease, job.id, job.version, job.attempt, job.need, job.body, hold.start, hold.duration)
+        return Start(
+            lease,
+            job.id,
+            job.version,
+            job.attempt,
+            job.need,
+            job.body,
+            hold.start,
+            hold.duration,
+            job.data,
+            job.identifiers,
+            job.ledger,
+            job.status,
+        )
 
     def _shift(self, lost: list[Lease], worker: str, dice: bytes) -> Shift:
         known = worker in self.floor.workers
-        return Shift(lost, self._cycle(dice, worker), self.moment(), known=known)
+        starts = self._cycle(dice, worker)
+        self.batches.settle(self.jobs.values(), self.now)
+        return Shift(lost, starts, self.moment(), known=known)
 
     def _held(self, worker: str, lease: Lease) -> Hold | None:
         me = self.floor.workers.get(worker)
@@ -241,7 +314,8 @@ class Seating:
                 if job.attempt >= self.settings.attempts:
                     self._end(job, "attempts", f"lost with its worker {job.attempt} times")
                     continue
-            self._to_front(job)
+            self._front(job)
+            self._stand(job)
 
     def _end_stopped(self, job: Job, hold: Hold) -> None:
         """End a run that was told to stop, or that cannot go on elsewhere; its worker does not say how."""
@@ -250,11 +324,29 @@ class Seating:
         self._log(job, hold, code)
         self._end(job, code, message)
 
-    def _to_front(self, job: Job) -> None:
-        job.phase, job.band, job.own, job.worker = Phase.WAITING, Band.FRONT, True, ""
-        job.release, job.arrival = self.now, self._next()
-        job.blocked = job.id in self.stops.values()
-        self.line.join_own(job)
+    def _front(self, job: Job) -> None:
+        job.band, job.release, job.arrival = Band.FRONT, self.now, self._next()
+
+    def _stand(self, job: Job) -> None:
+        """Give a job a place of its own at its release and arrival, unless something holds it."""
+        job.worker = ""
+        if reason := self.holds.reason(job):
+            self._set_held(job, reason)
+        else:
+            self._stand_in_line(job)
+
+    def _stand_in_line(self, job: Job) -> None:
+        job.phase, job.own = Phase.WAITING, True
+        job.blocked, job.lacking = job.id in self.stops.values(), self._lacks_space(job)
+        if job.lacking and self._over_budget(job):
+            self._end_for_space(job)
+        else:
+            self.line.join_own(job)
+
+    def _set_held(self, job: Job, reason: str) -> None:
+        """Set a job aside that does not stand in line; it keeps what its place was."""
+        job.phase, job.own, job.blocked, job.lacking, job.worker = Phase.HELD, False, False, False, ""
+        self.holds.keep(job, reason)
 
     def _send(self, worker: str, message: Message) -> None:
         self.inboxes.setdefault(worker, []).append(message)
@@ -308,8 +400,18 @@ class Seating:
         self._end(job, "expired", "it was still waiting when it expired")
 
     def _end(self, job: Job, code: str, message: str, result: bytes = b"") -> None:
-        job.phase, job.own, job.blocked, job.ended_at = Phase.ENDED, False, False, self.now
+        if job.phase is Phase.HELD:
+            self.holds.drop(job)
+        self._return_space(job)
+        job.phase, job.own, job.blocked, job.lacking = Phase.ENDED, False, False, False
         job.code, job.message, job.result = code, message, result
+        job.ended_at, job.hold = self.now, None
+
+    def _return_space(self, job: Job) -> None:
+        """Give a job's space back, once."""
+        if job.provisioned:
+            job.provisioned = False
+            self.space_used -= job.space
 
     def _log(self, job: Job, hold: Hold, code: str) -> None:
         job.timeline.append(Run(job.stage, job.version, job.attempt, job.worker, hold.start, self.now, code))
@@ -329,3 +431,29 @@ class Seating:
         while job is not None:
             yield job
             job = self.jobs.get(job.previous)
+
+
+class SeatingGate:
+    """Lets pass, on one walk along these places, whoever is not held and has its space."""
+
+    def __init__(self, seating: Seating, places: list[Place]) -> None:
+        self._seating = seating
+        # A stop moves the newer version of its job, so whose a place is must be known before the walk.
+        self._jobs = {place: seating.jobs[seating.line.job_for(place)] for place in places}
+        self._used = seating.space_used
+        self._no_space = False
+
+    def passes(self, place: Place) -> bool:
+        """Tell whether only the floor keeps the place from starting."""
+        lacking, job = place.lane.lacking, self._jobs[place]
+        if (lacking and self._no_space) or self._seating.holds.reason(job):
+            return False
+        if lacking and not self._seating.fits(job, self._used):
+            self._no_space = True
+            return False
+        return True
+
+    def take(self, place: Place) -> None:
+        """Count its space as taken."""
+        if place.lane.lacking:
+            self._used += self._jobs[place].space

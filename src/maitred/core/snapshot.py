@@ -1,11 +1,12 @@
 """A queue's whole state at one moment, as plain data that can be compared and checked."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from maitred.core.batch import Batch, Row
 from maitred.core.floor import Hold, Kind
 from maitred.core.house import House
-from maitred.core.job import Job, Lane, Message, Phase, Place, Submitter, Wake
+from maitred.core.job import Held, Job, Lane, Message, Phase, Place, Submitter, Wake
 
 
 class HoldState(NamedTuple):
@@ -47,7 +48,8 @@ class Snapshot:
     """Everything that a queue keeps. `nonces` are (release, arrival) by rank; stacks have the top first.
 
     `giving_way` lists by class (0: interactive) the runs that can be made to give way, `credit` those that
-    are being stopped on workers that go on, `stops` the jobs of all runs that are being stopped.
+    are being stopped on workers that go on, `stops` the jobs of all runs that are being stopped. `holds` are
+    those of many by name, `kept` the jobs that each of them keeps, `returning` those that were taken away.
     """
 
     now: int
@@ -72,6 +74,13 @@ class Snapshot:
     giving_way: dict[int, list[int]] = field(default_factory=dict)
     credit: list[int] = field(default_factory=list)
     stops: dict[int, str] = field(default_factory=dict)
+    holds: dict[str, Held] = field(default_factory=dict)
+    kept: dict[str, list[int]] = field(default_factory=dict)
+    returning: list[str] = field(default_factory=list)
+    space_used: int = 0
+    batches: dict[str, Batch] = field(default_factory=dict)
+    trash: dict[str, dict[str, Row]] = field(default_factory=dict)
+    batches_made: int = 0
 
 
 def state_counts(jobs: dict[int, Job], stages: tuple[str, ...]) -> dict[str, int]:
@@ -123,6 +132,13 @@ def take_snapshot(house: House) -> Snapshot:
         giving_way=_giving_way(house),
         credit=sorted(hold.record for _, hold in house.floor.holds(stopping=True)),
         stops=dict(house.stops),
+        holds=dict(house.holds.flags),
+        kept={name: sorted(records) for name, records in house.holds.kept.items()},
+        returning=list(house.holds.returning),
+        space_used=house.space_used,
+        batches={id: copy_batch(batch) for id, batch in house.batches.all.items()},
+        trash={id: dict(rows) for id, rows in house.batches.trash.items()},
+        batches_made=house.batches.made,
     )
 
 
@@ -138,6 +154,11 @@ def _giving_way(house: House) -> dict[int, list[int]]:
 def without_wakes(messages: list[Message]) -> list[Message]:
     """Leave out hints about the clock; stores may give them at other times."""
     return [message for message in messages if not isinstance(message, Wake)]
+
+
+def copy_batch(batch: Batch) -> Batch:
+    """Copy a batch, so that what happens to it later is not seen."""
+    return replace(batch, counts=dict(batch.counts), rows=dict(batch.rows))
 
 
 def _copy(job: Job) -> Job:

@@ -206,7 +206,7 @@ class BatchDesk:
 
 
 def _of_batch(bodies: Sequence[object], id: str) -> list[object]:
-    """Put bodies into a batch; one that names another keeps that, and is refused."""
+    """Put bodies into a batch, whatever they say of one themselves."""
     return [_with_batch(body, id) for body in bodies]
 
 

@@ -94,9 +94,14 @@ class Desk:
         """Create or update a job as `put` does, without reading it back."""
         return await accept_one(self.store(queue), await self.settings(queue), body)
 
-    async def put_many(self, queue: str, bodies: Sequence[object]) -> list[Document | MaitredError]:
-        """Create or update jobs in turn; give each one's document or error, in order."""
-        answers = await self.accept(queue, bodies)
+    async def put_many(
+        self, queue: str, bodies: Sequence[object], *, only_new: bool = False
+    ) -> list[Document | MaitredError]:
+        """Create or update jobs in turn; give each one's document or error, in order.
+
+        With `only_new` a key that its batch has is passed over.
+        """
+        answers = await self.accept(queue, bodies, only_new=only_new)
         ids = [answer.id for answer in answers if isinstance(answer, Accepted)]
         documents: dict[str, Document | None] = dict(zip(ids, await self._documents(queue, ids), strict=True))
         return [
@@ -104,10 +109,12 @@ class Desk:
             for answer in answers
         ]
 
-    async def accept(self, queue: str, bodies: Sequence[object]) -> list[Accepted | MaitredError]:
+    async def accept(
+        self, queue: str, bodies: Sequence[object], *, only_new: bool = False
+    ) -> list[Accepted | MaitredError]:
         """Create or update jobs in turn, as `put_many` does, without reading them back."""
         settings = await self.settings(queue)
-        return await accept(self.store(queue), settings, bodies)
+        return await accept(self.store(queue), settings, bodies, only_new=only_new)
 
     async def remove(self, queue: str, id: str) -> None:
         """Delete a job with all its versions; `UnknownJob` if there is none."""

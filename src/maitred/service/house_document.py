@@ -69,9 +69,23 @@ def settings_document(settings: Settings) -> Document:
     }
     for name in _DURATIONS:
         plain[name] = seconds(plain[name])
+    plain |= _ledger(settings)
+    del plain["most_backoff"]
     policy = {"per_recent": plain.pop("per_recent"), "window": plain.pop("window")}
     waiting = {"total": plain.pop("max_total"), "per_submitter": plain.pop("max_per_submitter")}
     return {**plain, "delay": policy if settings.per_recent else None, "max_waiting": waiting}
+
+
+def _ledger(settings: Settings) -> Document:
+    """Give the stages and what belongs to them; null is no budget, any profile, and no ledger elsewhere."""
+    return {
+        "stages": list(settings.stages),
+        "space": settings.space or None,
+        "profiles": list(settings.profiles) or None,
+        "backoff": {"first": seconds(settings.backoff), "most": seconds(settings.most_backoff)},
+        "ledger": settings.ledger or None,
+        "layout": settings.layout if settings.ledger else None,
+    }
 
 
 def _class_setting(each: DurationClass) -> Document:

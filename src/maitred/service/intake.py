@@ -13,11 +13,15 @@ from typing import NamedTuple
 from maitred.core.job import Order, Outcome, Put, Refusal, View
 from maitred.core.settings import Settings
 from maitred.errors import (
+    BatchReporting,
+    BatchSealed,
     Fault,
     Interactive,
     InvalidJob,
+    LockLost,
     LongerDuration,
     MaitredError,
+    OtherBatch,
     OtherSubmitter,
     QueueFull,
     StoreError,
@@ -38,12 +42,19 @@ class Accepted(NamedTuple):
     version: int
 
 
-async def accept(store: Store, settings: Settings, bodies: Sequence[object]) -> list[Accepted | MaitredError]:
-    """Take in as many of the jobs as possible; answers are in the order of the bodies."""
+async def accept(
+    store: Store, settings: Settings, bodies: Sequence[object], *, only_new: bool = False
+) -> list[Accepted | MaitredError]:
+    """Take in as many of the jobs as possible; answers are in the order of the bodies.
+
+    With `only_new` a key that its batch has is passed over.
+    """
     answers: list[Accepted | MaitredError | None] = [None] * len(bodies)
     under_way: deque[asyncio.Task[None]] = deque()
     for first in range(0, len(bodies), JOBS_PER_CALL):
         orders = await _check(bodies[first : first + JOBS_PER_CALL], first, settings, answers)
+        if only_new:
+            orders = [(index, order._replace(only_new=True)) for index, order in orders]
         if len(under_way) == CALLS_AT_ONCE:
             await under_way.popleft()
         under_way.append(asyncio.create_task(_send(store, settings, orders, answers)))
@@ -56,7 +67,7 @@ async def accept_shown(store: Store, settings: Settings, body: object) -> tuple[
     order = order_of(body, settings, allowed_by(settings))
     put, view = await store.put_shown(order)
     if not isinstance(put, Put):
-        raise await _refused(put, order, store, settings)
+        raise await refused(put, order, store, settings)
     return Accepted(order.id, put.outcome, put.version), view
 
 
@@ -65,7 +76,7 @@ async def accept_one(store: Store, settings: Settings, body: object) -> Accepted
     order = order_of(body, settings, allowed_by(settings))
     [put] = await store.put([order])
     if not isinstance(put, Put):
-        raise await _refused(put, order, store, settings)
+        raise await refused(put, order, store, settings)
     return Accepted(order.id, put.outcome, put.version)
 
 
@@ -104,10 +115,11 @@ async def _send(
         if isinstance(put, Put):
             answers[index] = Accepted(order.id, put.outcome, put.version)
         else:
-            answers[index] = await _refused(put, order, store, settings)
+            answers[index] = await refused(put, order, store, settings)
 
 
-async def _refused(refusal: Refusal, order: Order, store: Store, settings: Settings) -> MaitredError:
+async def refused(refusal: Refusal, order: Order, store: Store, settings: Settings) -> MaitredError:
+    """Give the error that a refusal of the store is."""
     if refusal == "unknown-handler":
         return InvalidJob([Fault("run.handler", await _known_handlers(order, store))])
     return {
@@ -117,6 +129,11 @@ async def _refused(refusal: Refusal, order: Order, store: Store, settings: Setti
         "interactive": Interactive(),
         "full-total": QueueFull("total", settings.max_total),
         "full-per_submitter": QueueFull("per_submitter", settings.max_per_submitter),
+        "no-batch": InvalidJob([Fault("batch", "is not a batch of this queue")]),
+        "sealed": BatchSealed(),
+        "other-batch": OtherBatch(),
+        "reporting": BatchReporting(),
+        "lock-lost": LockLost(),
     }[refusal]
 
 

@@ -6,7 +6,16 @@ from maitred.core.job import COMMAND, Band, Order, Submitter
 from maitred.core.settings import SECOND, Settings
 from maitred.errors import Fault, InvalidJob, TooLarge
 from maitred.service.moment import microseconds, seconds
-from maitred.wire import Allowed, HandlerRun, JobBody, check_body, encode_body, parse_body
+from maitred.wire import (
+    Allowed,
+    CommandRun,
+    HandlerRun,
+    JobBody,
+    check_body,
+    encode_body,
+    encode_json,
+    parse_body,
+)
 
 HANDLER = "handler:"
 
@@ -20,12 +29,11 @@ def order_of(value: object, settings: Settings, allowed: Allowed) -> Order:
     config = encode_body(body)
     if len(config) > settings.max_body:
         raise TooLarge(len(config), settings.max_body)
-    run = body.run
     level, length = _level(body, settings)
     return Order(
         id=job_id(body.key, body.response_url),
         submitter=Submitter(body.submitter.type, body.submitter.id),
-        need=HANDLER + run.handler if isinstance(run, HandlerRun) else COMMAND,
+        need=_need(body, settings),
         body=config,
         band=_band(body),
         priority=body.priority,
@@ -34,13 +42,26 @@ def order_of(value: object, settings: Settings, allowed: Allowed) -> Order:
         duration=length,
         delay=None if body.delay is None else round(body.delay * SECOND),
         expires_at=microseconds(body.expires_at) if body.expires_at else 0,
+        batch=body.batch or "",
+        profile=body.profile_name or "",
+        # Without keys whoever asks is an operator, and jobs of an operator's batch neither wait nor count.
+        exempt=body.batch is not None,
+        label=label_of(body) if body.batch else b"",
     )
+
+
+def label_of(body: JobBody) -> bytes:
+    """Give what the report of a batch keeps of a job: its key, and the name that its submitter gave it."""
+    args = {} if isinstance(body.run, CommandRun) else body.run.args
+    local_id = args.get("local_id")
+    return encode_json({"key": body.key, "local_id": local_id if isinstance(local_id, str) else None})
 
 
 def allowed_by(settings: Settings) -> Allowed:
     """Give what a queue with these settings allows beyond the contract."""
     classes = tuple((each.name, seconds(each.cap)) for each in settings.levels)
-    return Allowed(seconds(settings.max_delay), classes)
+    stages = settings.stages if settings.staged else ()
+    return Allowed(seconds(settings.max_delay), classes, stages, settings.profiles)
 
 
 def duration_of(length: float) -> int:
@@ -54,6 +75,13 @@ def _checked(value: object, allowed: Allowed) -> JobBody:
     # A body that was checked elsewhere was not checked for this queue.
     check_body(value, allowed)
     return value
+
+
+def _need(body: JobBody, settings: Settings) -> str:
+    """Name what a worker must serve to run the job; with stages, the first one."""
+    if settings.staged:
+        return settings.need(1)
+    return HANDLER + body.run.handler if isinstance(body.run, HandlerRun) else COMMAND
 
 
 def _level(body: JobBody, settings: Settings) -> tuple[int | None, int]:

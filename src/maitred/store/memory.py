@@ -9,7 +9,9 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
+from maitred.core.batch import Batch, BatchOrder, BatchPut, BatchState, Errand, RowView
 from maitred.core.events import Entry, HouseChanged, changes, order_of
 from maitred.core.floor import SETTLED, Hold, Worker
 from maitred.core.house import House
@@ -17,6 +19,8 @@ from maitred.core.invariants import Violation, violations
 from maitred.core.job import (
     Admission,
     Finish,
+    Held,
+    HoldKind,
     Job,
     Lease,
     Message,
@@ -33,13 +37,16 @@ from maitred.core.job import (
 from maitred.core.occupancy import Running
 from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import Snapshot, state_counts, take_snapshot
-from maitred.errors import UnknownJob, UnknownQueue
+from maitred.errors import UnknownBatch, UnknownJob, UnknownQueue
 from maitred.store.port import (
+    BatchPage,
     Clock,
     Dice,
     EndedPage,
+    HeldPage,
     LinePage,
     Progress,
+    RowPage,
     Status,
     SubmitterView,
     Survey,
@@ -134,6 +141,122 @@ class MemoryStore:
         admission = self._house.admit(order, self._clock(), self._dice())
         self._ring()
         return admission
+
+    async def prioritise(self, id: str, priority: int) -> None:
+        """Give a waiting job another priority."""
+        self._house.prioritise(id, priority, self._clock(), self._dice())
+        self._ring()
+
+    async def retry(self, id: str) -> None:
+        """Let a failed job go on where it failed."""
+        self._house.retry(id, self._clock(), self._dice())
+        self._ring()
+
+    async def hold(self, kind: HoldKind, name: str, by: str, reason: str) -> None:
+        """Hold a job, or many."""
+        self._house.hold(Held(kind, name, by, reason, 0), self._clock(), self._dice())
+        self._ring()
+
+    async def unhold(self, kind: HoldKind, name: str) -> None:
+        """Take a hold away."""
+        self._house.unhold(kind, name, self._clock(), self._dice())
+        self._ring()
+
+    async def create_batch(self, order: BatchOrder) -> BatchPut:
+        """Make a batch, or give the known one."""
+        made = self._house.create_batch(order, self._clock(), self._dice())
+        self._ring()
+        return made
+
+    async def seal_batch(self, id: str, *, token: bytes = b"", fault: str = "") -> None:
+        """Close a batch."""
+        self._house.seal_batch(id, token, fault, self._clock(), self._dice())
+        self._ring()
+
+    async def lock_batch(self, owner: str, token: bytes) -> Errand | None:
+        """Lock the oldest batch that has work."""
+        errand = self._house.lock_batch(owner, token, self._clock(), self._dice())
+        self._ring()
+        return errand and errand._replace(batch=_without_rows(errand.batch))
+
+    async def keep_batch(self, id: str, token: bytes) -> None:
+        """Keep a lock."""
+        self._house.keep_batch(id, token, self._clock(), self._dice())
+        self._ring()
+
+    async def unlock_batch(self, id: str, token: bytes) -> None:
+        """Give a lock up."""
+        self._house.unlock_batch(id, token, self._clock(), self._dice())
+        self._ring()
+
+    async def mark_rows(self, id: str, token: bytes, reported: Sequence[tuple[str, str]]) -> None:
+        """Note what is being reported of some jobs."""
+        self._house.mark_rows(id, token, list(reported), self._clock(), self._dice())
+        self._ring()
+
+    async def report_batch(self, id: str, token: bytes, report: bytes, *, send: bool) -> BatchState:
+        """Store a report and end the batch."""
+        state = self._house.report_batch(id, token, report, self._clock(), self._dice(), send=send)
+        self._ring()
+        return state
+
+    async def sent_batch(self, id: str, token: bytes, try_again_in: int | None) -> None:
+        """Note what became of sending a report."""
+        self._house.sent_batch(id, token, try_again_in, self._clock(), self._dice())
+        self._ring()
+
+    async def update_batch(self, id: str) -> None:
+        """Ask for an update report."""
+        self._house.update_batch(id, self._clock(), self._dice())
+        self._ring()
+
+    async def remove_batch(self, id: str) -> None:
+        """Delete a batch with its jobs."""
+        self._house.remove_batch(id, self._clock(), self._dice())
+        self._ring()
+
+    async def batch(self, id: str) -> Batch | None:
+        """Show a batch."""
+        found = self._house.batches.all.get(id)
+        return _without_rows(found) if found else None
+
+    async def batches(
+        self,
+        state: str | None = None,
+        external_id: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> BatchPage:
+        """Show batches, newest first."""
+        found = [
+            batch
+            for batch in reversed(self._house.batches.all.values())
+            if state in (None, batch.state) and external_id in (None, batch.external_id)
+        ]
+        rest = [batch for batch in found if cursor is None or batch.id < cursor]
+        page = [_without_rows(batch) for batch in rest[:limit]]
+        return BatchPage(page, page[-1].id if len(rest) > limit else None, len(found))
+
+    async def batch_rows(self, id: str, after: int, limit: int) -> RowPage:
+        """Show the jobs of a batch."""
+        house = self._house
+        batch = house.batches.all.get(id)
+        if batch is None:
+            raise UnknownBatch(self.queue, id)
+        rows = list(batch.rows.items())[after : after + limit]
+        views = []
+        for job_id, row in rows:
+            job = house.jobs.get(row.record)
+            state = job.state(house.settings.stages) if job else "deleted"
+            views.append(RowView(job_id, row.label, state, job.message if job else "", row.reported))
+        end = after + len(rows)
+        return RowPage(views, end if end < len(batch.rows) else None)
+
+    async def held(self, offset: int, limit: int) -> HeldPage:
+        """Show the jobs that are held."""
+        jobs = [job for job in self._house.jobs.values() if job.phase is Phase.HELD]
+        jobs.sort(key=lambda job: job.record)
+        return HeldPage([self._view(job) for job in jobs[offset : offset + limit]], len(jobs))
 
     async def pause(self, by: str, reason: str) -> None:
         """Start nothing more."""
@@ -325,6 +448,8 @@ class MemoryStore:
             workers=sorted(workers, key=lambda worker: (worker.lease_end, worker.name)),
             limits=tuple(house.floor.limits),
             used=tuple(house.floor.used),
+            holds=tuple(house.holds.flags.values()),
+            space_used=house.space_used,
         )
 
     async def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[Violation]:
@@ -377,6 +502,8 @@ class MemoryStore:
             started=hold.start if hold else None,
             granted=hold.duration if hold else None,
             holding=hold.level if hold else None,
+            holds=house.holds.all_of(job),
+            space_free=house.settings.space - house.space_used if house.settings.space else None,
         )
 
     def _rung(self, shift: Shift) -> Shift:
@@ -401,6 +528,10 @@ class MemoryStore:
         if forward and not answered and house.floor.workers:
             house.inboxes.setdefault(next(iter(house.floor.workers)), []).append(Wake())
         self._alarm = NEVER if moment is None else moment
+
+
+def _without_rows(batch: Batch) -> Batch:
+    return replace(batch, counts=dict(batch.counts), rows={})
 
 
 class MemoryStores:

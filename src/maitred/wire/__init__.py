@@ -5,7 +5,18 @@ refusal looks. This package knows no store and no rule of the line; the client i
 """
 
 from maitred.wire.allowed import Allowed
-from maitred.wire.body import CommandRun, HandlerRun, JobBody, SubmitterBody, check_body, parse_body
+from maitred.wire.batch import BatchBody, Erc, RowRun, parse_batch
+from maitred.wire.batch_document import (
+    BATCH_EVENTS,
+    BatchDocument,
+    BatchEvent,
+    BatchReportEvent,
+    BatchStateEvent,
+    ReportDocument,
+    ReportRow,
+    RetriedDocument,
+)
+from maitred.wire.body import CommandRun, HandlerRun, JobBody, StageRun, SubmitterBody, check_body, parse_body
 from maitred.wire.codec import decode_body, decode_json, encode_body, encode_json
 from maitred.wire.document import (
     CheckDocument,
@@ -38,14 +49,21 @@ from maitred.wire.request import (
 )
 
 __all__ = [
+    "BATCH_EVENTS",
     "EVENTS",
     "Allowed",
     "AnyEvent",
+    "BatchBody",
+    "BatchDocument",
+    "BatchEvent",
+    "BatchReportEvent",
+    "BatchStateEvent",
     "CancelBody",
     "CheckBody",
     "CheckDocument",
     "CommandRun",
     "DurationBody",
+    "Erc",
     "Estimate",
     "HandlerRun",
     "Hold",
@@ -63,10 +81,15 @@ __all__ = [
     "Reason",
     "ReconcileBody",
     "ReconcileDocument",
+    "ReportDocument",
+    "ReportRow",
     "ResetEvent",
     "ResultEvent",
+    "RetriedDocument",
     "RetryBody",
+    "RowRun",
     "RunningJob",
+    "StageRun",
     "StateEvent",
     "SubmitterBody",
     "SubmitterDocument",
@@ -78,6 +101,7 @@ __all__ = [
     "decode_json",
     "encode_body",
     "encode_json",
+    "parse_batch",
     "parse_body",
     "parse_request",
 ]

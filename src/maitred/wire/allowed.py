@@ -1,4 +1,4 @@
-"""What one queue allows of a job: how long a delay may be, and which duration classes it has.
+"""What one queue allows of a job: how long a delay may be, which classes it has, and what it runs.
 
 The limits of the contract are the same everywhere and stand at the fields of the body; these differ from
 queue to queue. Whoever knows the queue passes them in, so that all faults of a body can be told at once.
@@ -8,10 +8,30 @@ from typing import NamedTuple
 
 
 class Allowed(NamedTuple):
-    """The longest delay, and the classes by name with their caps, shortest first; all in seconds."""
+    """The longest delay, and the classes by name with their caps, shortest first; all in seconds.
+
+    `stages` are those of a queue in which each stage has a function of its own; then jobs name none.
+    `profiles` are the only ones that jobs and batches may name, if there are any.
+    """
 
     max_delay: float
     classes: tuple[tuple[str, float], ...]
+    stages: tuple[str, ...] = ()
+    profiles: tuple[str, ...] = ()
+
+    def run_fault(self, *, staged: bool) -> str | None:
+        """Say what is wrong with a run for stages (`staged`), or one of another kind; None if nothing is."""
+        if staged == bool(self.stages):
+            return None
+        if self.stages:
+            return f'this queue has stages ({", ".join(self.stages)}); send {{"args": {{…}}}}'
+        return 'this queue has no stages; send {"handler": …, "args": {…}} or {"command": […]}'
+
+    def profile_fault(self, name: str) -> str | None:
+        """Say what is wrong with a profile that is named; None if nothing is."""
+        if not self.profiles or name in self.profiles:
+            return None
+        return f"must be one of {', '.join(self.profiles)}"
 
     def delay_fault(self, delay: float | None) -> str | None:
         """Say what is wrong with a delay; None if nothing is."""

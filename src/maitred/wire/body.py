@@ -5,12 +5,9 @@ misspelt one is not passed over in silence. `run` is told apart by its key, so t
 """
 
 import binascii
-import math
-import re
 from base64 import b64decode
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -26,95 +23,34 @@ from pydantic import (
     WithJsonSchema,
     field_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from maitred.errors import Fault, InvalidJob
 from maitred.wire.allowed import Allowed
+from maitred.wire.checks import HttpUrl, JsonObject, encodable, said, text_of
 from maitred.wire.faults import faults_of, whole
 
 KEY_BYTES = 512
 SUBMITTER_BYTES = 256
+PROFILE_BYTES = 256
+BATCH_CHARACTERS = 64
 MAX_DELAY_SECONDS = 2_592_000
-DEEPEST = 64
 MAX_DURATION_SECONDS = 2_592_000
 CLASS_NAME = r"[a-z0-9_-]{1,32}"
 HANDLER_NAME = r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}"
-_URL = re.compile(r"https?://[^\s\x00-\x20\x7f]+", re.IGNORECASE)
 # Scripts count in doubles, which are exact for microseconds up to the year 2255.
 _LAST_EXPIRY = datetime(2200, 1, 1, tzinfo=UTC)
 _FIRST_EXPIRY = datetime(1970, 1, 1, tzinfo=UTC)
-_PLAIN = frozenset({str, int, bool, type(None)})
-
-
-def said(message: str) -> PydanticCustomError:
-    """Make a fault with words of its own, where the field's rule would not say enough."""
-    return PydanticCustomError("said", "{words}", {"words": message})
-
-
-def _text_of(limit: int) -> AfterValidator:
-    def check(text: str) -> str:
-        # UnicodeEncodeError is a ValueError: text that cannot be sent is a fault like any other.
-        if not 1 <= len(text.encode()) <= limit:
-            raise ValueError
-        return text
-
-    return AfterValidator(check)
-
-
-def _http_url(url: str) -> str:
-    url.encode()
-    if not _URL.fullmatch(url):
-        raise ValueError
-    parts = urlsplit(url)
-    if not parts.hostname or parts.port == 0:
-        raise ValueError
-    return url
-
-
-def _json_object(value: dict[str, Any]) -> dict[str, Any]:
-    _only_json(value, 0)
-    return value
-
-
-def _only_json(value: object, depth: int) -> None:
-    """Refuse what JSON cannot say, or would say as something else: the worker must get what was sent."""
-    kind = type(value)
-    if kind is str:
-        _encodable(str(value))
-    elif kind in _PLAIN:
-        return
-    elif depth > DEEPEST:
-        raise said(f"is nested deeper than {DEEPEST} levels")
-    elif kind is dict:
-        for name, part in value.items():  # type: ignore[attr-defined]
-            if type(name) is not str:
-                raise said("has a name that is not text")
-            _encodable(name)
-            _only_json(part, depth + 1)
-    elif kind is list:
-        for part in value:  # type: ignore[attr-defined]
-            _only_json(part, depth + 1)
-    elif not (isinstance(value, float) and math.isfinite(value)):
-        raise said(f"holds {kind.__name__} where only JSON's values are allowed")
-
-
-def _encodable(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise said("holds text that is not Unicode") from None
-    return text
 
 
 def _argument(text: str) -> str:
     if "\0" in text:
         raise said("cannot hold a zero character: it is an argument of a program")
-    return _encodable(text)
+    return encodable(text)
 
 
 def _relative_path(name: str) -> str:
     parts = name.split("/")
-    if len(_encodable(name).encode()) > 1024 or "\0" in name or not {"", ".", ".."}.isdisjoint(parts):
+    if len(encodable(name).encode()) > 1024 or "\0" in name or not {"", ".", ".."}.isdisjoint(parts):
         raise said("is not a relative path without empty parts, . and ..")
     return name
 
@@ -122,7 +58,7 @@ def _relative_path(name: str) -> str:
 def _file(content: object) -> dict[str, str]:
     match content:
         case {"text": str(text), **more} if not more:
-            return {"text": _encodable(text)}
+            return {"text": encodable(text)}
         case {"base64": str(text), **more} if not more:
             try:
                 b64decode(text, validate=True)
@@ -162,7 +98,7 @@ class SubmitterBody(_Strict):
     """The user or team that a job belongs to."""
 
     type: Literal["user", "team"]
-    id: Annotated[str, _text_of(SUBMITTER_BYTES), Field(json_schema_extra={"minLength": 1})]
+    id: Annotated[str, text_of(SUBMITTER_BYTES), Field(json_schema_extra={"minLength": 1})]
 
 
 class HandlerRun(_Strict):
@@ -171,7 +107,7 @@ class HandlerRun(_Strict):
     handler: Annotated[
         str, Field(pattern=rf"^{HANDLER_NAME}\z", json_schema_extra={"pattern": f"^{HANDLER_NAME}$"})
     ]
-    args: Annotated[dict[str, Any], AfterValidator(_json_object)] = Field(default_factory=dict)
+    args: JsonObject = Field(default_factory=dict)
 
 
 class CommandRun(_Strict):
@@ -205,33 +141,45 @@ class CommandRun(_Strict):
     ] = Field(default_factory=list)
 
 
+class StageRun(_Strict):
+    """Go through the queue's stages with these arguments; only for a queue that has stages."""
+
+    args: JsonObject
+
+
+_KINDS = ("handler", "command", "script", "args")
+
+
+def _known_profile(name: str, info: ValidationInfo) -> str:
+    allowed: Allowed | None = info.context
+    if allowed and (fault := allowed.profile_fault(name)):
+        raise said(fault)
+    return name
+
+
+ProfileName = Annotated[str, text_of(PROFILE_BYTES), AfterValidator(_known_profile)]
+
+
 def _kind_of_run(run: object) -> str | None:
-    if isinstance(run, HandlerRun | CommandRun):
+    """Tell runs apart by the first of these keys that they have; there are no scripts yet."""
+    if isinstance(run, HandlerRun | CommandRun | StageRun):
         run = vars(run)
-    if not isinstance(run, dict):
-        return None
-    if "handler" in run:
-        return "kind=handler"
-    return "kind=command" if "command" in run else None
+    kind = next((key for key in _KINDS if key in run), None) if isinstance(run, dict) else None
+    return None if kind in (None, "script") else f"kind={kind}"
 
 
 class JobBody(_Strict):
     """What a PUT says of a job."""
 
-    key: Annotated[str, _text_of(KEY_BYTES), Field(json_schema_extra={"minLength": 1})]
+    key: Annotated[str, text_of(KEY_BYTES), Field(json_schema_extra={"minLength": 1})]
     submitter: SubmitterBody
     run: Annotated[
-        Annotated[HandlerRun, Tag("kind=handler")] | Annotated[CommandRun, Tag("kind=command")],
+        Annotated[HandlerRun, Tag("kind=handler")]
+        | Annotated[CommandRun, Tag("kind=command")]
+        | Annotated[StageRun, Tag("kind=args")],
         Discriminator(_kind_of_run),
     ]
-    response_url: (
-        Annotated[
-            str,
-            Field(max_length=2048, json_schema_extra={"format": "uri", "pattern": "^https?://"}),
-            AfterValidator(_http_url),
-        ]
-        | None
-    ) = None
+    response_url: HttpUrl | None = None
     immediate: bool = False
     delay: Annotated[float, Field(ge=0, le=MAX_DELAY_SECONDS)] | None = None
     priority: Annotated[int, BeforeValidator(whole), Field(ge=0, le=99)] = 5
@@ -244,10 +192,22 @@ class JobBody(_Strict):
         None,
         description="Seconds, at most the last class's cap. A job with neither is elastic.",
     )
-    metadata: dict[Annotated[str, AfterValidator(_encodable)], Annotated[str, AfterValidator(_encodable)]] = (
+    batch: (
+        Annotated[str, Field(min_length=1, max_length=BATCH_CHARACTERS), AfterValidator(encodable)] | None
+    ) = Field(None, description="The id of an open batch of this queue that the job is added to.")
+    profile_name: ProfileName | None = None
+    metadata: dict[Annotated[str, AfterValidator(encodable)], Annotated[str, AfterValidator(encodable)]] = (
         Field(default_factory=dict)
     )
     expires_at: Annotated[AwareDatetime, BeforeValidator(_moment), AfterValidator(_in_range)] | None = None
+
+    @field_validator("run", mode="before")
+    @classmethod
+    def _a_run_of_the_queue(cls, run: object, info: ValidationInfo) -> object:
+        allowed: Allowed | None = info.context
+        if allowed and (fault := allowed.run_fault(staged=_kind_of_run(run) == "kind=args")):
+            raise said(fault)
+        return run
 
     @field_validator("delay", mode="after")
     @classmethod
@@ -298,9 +258,11 @@ def parse_body(value: object, allowed: Allowed | None = None) -> JobBody:
 def check_body(body: JobBody, allowed: Allowed) -> None:
     """Check a body that was made elsewhere for this queue; `InvalidJob` lists all its faults."""
     found = {
+        "run": allowed.run_fault(staged=isinstance(body.run, StageRun)),
         "delay": None if body.immediate else allowed.delay_fault(body.delay),
         "class": None if body.class_ is None else allowed.class_fault(body.class_),
         "duration": None if body.duration is None else allowed.duration_fault(body.duration),
+        "profile_name": None if body.profile_name is None else allowed.profile_fault(body.profile_name),
     }
     if faults := [Fault(path, message) for path, message in found.items() if message]:
         raise InvalidJob(faults)

@@ -156,8 +156,8 @@ class JobDocument(_Document):
     holds: list[Hold] = []
     last_successful_status: str | None = None
     retry_count: int
-    space_needed: int | None = None
-    identifiers: dict[str, str] = {}
+    space_needed: int | None = Field(None, description="Bytes of the queue's space, as a stage said.")
+    identifiers: dict[str, str | list[str]] = Field({}, description="What stages called it.")
     ledger_id: str | None = None
     result: Any = None
     artifacts: list[Any] = []
@@ -203,6 +203,13 @@ class InteractiveSetting(_Document):
     per_submitter: int = Field(description="How many one submitter may have at once.")
 
 
+class BackoffSetting(_Document):
+    """How long a job waits after a transient failure."""
+
+    first: float = Field(description="Seconds after the first one; they double.")
+    most: float = Field(description="Seconds at most.")
+
+
 class SettingsDocument(_Document):
     """A queue's settings, durations in seconds; a newer server may have more of them."""
 
@@ -213,6 +220,12 @@ class SettingsDocument(_Document):
     classes: list[ClassSetting] = Field([], description="Shortest first; empty if there is only one.")
     elastic: Literal["borrow", "squeeze"] = "borrow"
     interactive: InteractiveSetting | None = None
+    stages: list[str] = Field(["processing"], description="The steps of a job, in order.")
+    space: int | None = Field(None, description="Bytes for all jobs past `provisioning`; null: no budget.")
+    profiles: list[str] | None = Field(None, description="The profiles that a job may name; null: any.")
+    backoff: BackoffSetting | None = None
+    ledger: str | None = Field(None, description="Where the record is kept, if not in the store.")
+    layout: Literal["seed", "mrt-zk"] | None = Field(None, description="Of the ledger's tree.")
 
 
 class Quotes(_Document):

@@ -32,6 +32,19 @@ RULES: Mapping[str, str] = {
     "run.command": "must be a list of 1 to 4096 texts, the program first",
     "run.files": "must be an object of files by name",
     "run.artifacts": "must be a list of relative paths",
+    "batch": "must be the id of a batch, of 1 to 64 characters",
+    "profile_name": "must be text of 1 to 256 bytes in UTF-8",
+    "external_id": "must be text of 1 to 256 bytes in UTF-8",
+    "payload": "must be text: a manifest",
+    "payload_filename": "must be text of 1 to 2048 bytes in UTF-8",
+    "jobs": "must be a list of at most 10000 bodies of jobs",
+    "manifest_type": (
+        "must be single-file, object-manifest, manifest-of-containers or manifest-of-manifests"
+    ),
+    "response_type": "must be json, xml or turtle",
+    "submission_mode": "must be add, update or reset",
+    "erc": 'must be an object with "who", "what", "when" and "where"',
+    "seal": "must be true or false",
     "metadata": "must be an object of texts",
     "expires_at": "must be a time with its zone, such as 2026-11-15T20:55:00Z, from 1970 to 2199",
     "nonce": "must be the whole number that a document gave as its nonce",
@@ -40,8 +53,6 @@ RULES: Mapping[str, str] = {
 }
 
 NOT_YET: Mapping[str, str] = {
-    "batch": "is not supported yet",
-    "profile_name": "is not supported yet",
     "abandon_after": "is not supported yet",
     "run.script": "is not supported yet",
 }
@@ -68,7 +79,7 @@ def faults_of(error: ValidationError) -> list[Fault]:
 def dotted(loc: Iterable[int | str]) -> str:
     """Write a path with dots. What pydantic adds to it, the kind of `run` and `[key]`, is not in the body."""
     parts = [str(part) for part in loc]
-    if len(parts) > 1 and parts[0] == "run" and parts[1] in ("kind=handler", "kind=command"):
+    if len(parts) > 1 and parts[0] == "run" and parts[1] in ("kind=handler", "kind=command", "kind=args"):
         del parts[1]
     if parts and parts[-1] == "[key]":
         parts.pop()

@@ -362,7 +362,8 @@ def _read_settings(written: bytes) -> Settings:
     classes = tuple(
         DurationClass(name, cap, limit and Limit(*limit)) for name, cap, limit in fields["classes"]
     )
-    return Settings(**{**fields, "stages": tuple(fields["stages"]), "classes": classes})
+    lists = {name: tuple(fields[name]) for name in ("stages", "profiles")}
+    return Settings(**{**fields, **lists, "classes": classes})
 
 
 class ValkeyStores:
