@@ -1,8 +1,6 @@
-"""The commands about batches: `maitred batch submit`, `add`, `seal`, `show`, `list`, `watch`, `report` and so on."""
+"""The commands about batches: `maitred batch submit`, `add`, `seal`, `show`, `watch`, `report` and so on."""
 
 import json
-import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -35,7 +33,8 @@ def submit(
     file: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FILE]", help="A manifest: a file, - for the input, or an http address. None: an open batch."
+            metavar="[FILE]",
+            help="A manifest: a file, - for the input, or an address. None: an open batch.",
         ),
     ] = None,
     *,
@@ -47,7 +46,8 @@ def submit(
         bool, typer.Option("--jobs", help="FILE holds bodies of jobs in JSON, not a manifest.")
     ] = False,
     external_id: Annotated[
-        str | None, typer.Option("--external-id", help="Your name for it; sent again, it makes no second batch.")
+        str | None,
+        typer.Option("--external-id", help="Your name for it; sent again, no second batch is made."),
     ] = None,
     manifest_type: Annotated[
         str | None,
@@ -67,9 +67,7 @@ def submit(
         str | None, typer.Option("--response-url", help="An http address that the report is sent to.")
     ] = None,
     mode: Annotated[str | None, typer.Option("--mode", help="add, update or reset.")] = None,
-    erc: Annotated[
-        list[str] | None, typer.Option("--erc", help="who=…, what=…, when=… or where=…")
-    ] = None,
+    erc: Annotated[list[str] | None, typer.Option("--erc", help="who=…, what=…, when=… or where=…")] = None,
     priority: Annotated[int | None, typer.Option("--priority", help="0..99, lower first.")] = None,
     bulk: Annotated[bool, typer.Option("--bulk", help="Yield to all others.")] = False,
     class_: Annotated[

@@ -1,4 +1,4 @@
-"""What is given on the command line, read into what is sent: durations, submitters, names with values, files."""
+"""What is given on the command line, read into what is sent: durations, submitters, values by name, files."""
 
 import getpass
 import json
@@ -10,6 +10,7 @@ from maitred.duration import parse as parse_duration
 from maitred.errors import ConfigError
 
 INPUT = "-"
+
 
 def seconds(option: str, text: str) -> float:
     """Read a duration, such as 5s; `ConfigError` names the option."""

@@ -64,7 +64,9 @@ def resume(
 ) -> None:
     """Let a paused queue start jobs again, or what is held go on: a job, a submitter or a profile."""
     if sum(given is not None for given in (id, submitter, profile)) > 1:
-        raise ConfigError("Say one thing to resume: a job's ID, --submitter, --profile, or none for the queue.")
+        raise ConfigError(
+            "Say one thing to resume: a job's ID, --submitter, --profile, or nothing: the queue."
+        )
     if id is not None:
         print_job(ask(server, data, lambda client: client.resume_job(queue, id)), as_json=as_json)
     elif profile is not None:

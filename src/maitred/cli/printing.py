@@ -13,6 +13,7 @@ from rich.text import Text
 from maitred import duration
 from maitred.cli.spans import starts, starts_briefly
 from maitred.wire import (
+    BatchDocument,
     CheckDocument,
     Hold,
     JobDocument,
@@ -31,7 +32,8 @@ def say(line: str, *, err: bool = False) -> None:
 
 def print_json(document: BaseModel) -> None:
     """Print a document as the server wrote it, on one line."""
-    without = {"outcome"} if isinstance(document, JobDocument) and document.outcome is None else set()
+    told = isinstance(document, JobDocument | BatchDocument) and document.outcome is None
+    without = {"outcome"} if told else set()
     typer.echo(document.model_dump_json(by_alias=True, exclude=without))
 
 
@@ -58,8 +60,8 @@ def print_job(job: JobDocument, *, as_json: bool) -> None:
             ("band", f"{job.band}, priority {job.priority}"),
             ("class", _class(job)),
             ("delay", job.delay_reason),
-            ("created", _clock(job.created_at)),
-            ("released", _clock(job.release_at) if job.phase == "waiting" else None),
+            ("created", clock(job.created_at)),
+            ("released", clock(job.release_at) if job.phase == "waiting" else None),
             ("worker", job.worker),
             ("attempt", job.attempt or None),
             ("retries", job.retry_count or None),
@@ -99,8 +101,8 @@ def print_line(page: Page[JobDocument], queue: QueueDocument, *, as_json: bool) 
         reason = job.waiting_for.text if job.waiting_for else ""
         its_class = [job.class_ or "elastic"] if classes else []
         when = [starts_briefly(job.estimate)] if foreseen else []
-        table.add_row(*_plain([job.position, job.key, who, job.band, *its_class, *when, reason, job.id]))
-    _console().print(table)
+        table.add_row(*plain_row([job.position, job.key, who, job.band, *its_class, *when, reason, job.id]))
+    console().print(table)
     if page.total is not None and page.total > len(page.items):
         typer.echo(f"and {page.total - len(page.items)} more")
 
@@ -183,8 +185,8 @@ def print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
     table.add_column(overflow="fold")
     for name, value in pairs:
         if value is not None:
-            table.add_row(*_plain([name, value]))
-    _console().print(table)
+            table.add_row(*plain_row([name, value]))
+    console().print(table)
 
 
 def plain(value: object) -> Text:
@@ -192,13 +194,16 @@ def plain(value: object) -> Text:
     return Text("".join(c if c.isprintable() else "�" for c in str(value)))
 
 
-def _plain(values: Iterable[object]) -> list[Text]:
+def plain_row(values: Iterable[object]) -> list[Text]:
+    """Give the cells of a row, each harmless."""
     return [plain(value) for value in values]
 
 
-def _clock(moment: datetime | None) -> str | None:
+def clock(moment: datetime | None) -> str | None:
+    """Say a time."""
     return None if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def _console() -> Console:
+def console() -> Console:
+    """Give where tables are printed."""
     return Console(highlight=False, soft_wrap=False)

@@ -78,6 +78,7 @@ class BatchCalls(Caller):
         `events`. `UnknownBatch` if there is none. Close it (`contextlib.aclosing`) to leave before its end.
         """
         connect = self._stream(queue, "batches", id)
-        async with aclosing(watch(connect, last, pauses, read_batch_event)) as events:
+        heard: AsyncGenerator[BatchEvent, None] = watch(connect, last, pauses, read_batch_event)
+        async with aclosing(heard) as events:
             async for event in events:
                 yield event

@@ -65,7 +65,8 @@ class Client(BatchCalls, HoldCalls):
         """
         query = {} if version is None else {"version": str(version)}
         connect = self._stream(queue, "jobs", id, query=query)
-        async with contextlib.aclosing(watch(connect, last, pauses, read_job_event)) as events:
+        heard: AsyncGenerator[WatchEvent, None] = watch(connect, last, pauses, read_job_event)
+        async with contextlib.aclosing(heard) as events:
             async for event in events:
                 yield event
 

@@ -20,7 +20,7 @@ from maitred.http.answer import problem, problem_answer, problem_of
 from maitred.http.describe import describe
 from maitred.http.incoming import WholeSegments
 from maitred.http.own_host import OwnHostOnly
-from maitred.http.routes import events, health, jobs, queues
+from maitred.http.routes import batches, events, health, holds, jobs, queues
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
 from maitred.service.ticker import Ticker
@@ -58,7 +58,7 @@ def create_app(desk: Desk, *, hosts: Collection[str], taking: Taking | None = No
     )
     app.state.desk = desk
     app.state.taking = taking
-    for routes in (jobs, events, queues, health):
+    for routes in (jobs, holds, events, batches, queues, health):
         app.include_router(routes.router)
     app.add_middleware(WholeSegments)
     app.add_middleware(OwnHostOnly, hosts=hosts)

@@ -6,14 +6,13 @@ wrong is raised as a type of `maitred.errors`; in a list of many jobs, each one'
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from maitred.core.batch import Batch, BatchOrder, BatchState
 from maitred.core.job import Submitter
 from maitred.errors import (
     BatchReporting,
     BatchSealed,
-    Conflict,
     Fault,
     InvalidJob,
     MaitredError,
@@ -30,7 +29,9 @@ from maitred.service.cursor import read_text_cursor, write_text_cursor
 from maitred.service.document import Document
 from maitred.service.intake import Accepted
 from maitred.service.order import allowed_by
-from maitred.wire import JobBody, decode_json, encode_json, parse_batch
+from maitred.wire import JobBody, completed, decode_json, encode_json, parse_batch
+
+T = TypeVar("T")
 
 MOST_BYTES = 64 << 20
 ROWS_AT_ONCE = 500
@@ -74,16 +75,18 @@ class BatchDesk:
     async def add(self, queue: str, id: str, bodies: Sequence[object]) -> list[Document | MaitredError]:
         """Add jobs to an open batch; give each one's document or error, in order.
 
-        A key that the batch has is passed over: its outcome is `known`. Raises `BatchSealed` if no job can
-        be added at all.
+        A body may leave to the batch what those in its submission may. A key that the batch has is passed
+        over: its outcome is `known`. Raises `BatchSealed` if no job can be added at all.
         """
-        await self._must_be_open(queue, id)
-        return await self._desk.put_many(queue, _of_batch(bodies, id), only_new=True)
+        batch = await self._open(queue, id)
+        taken = await self._desk.put_many(queue, _in_batch(bodies, batch), only_new=True)
+        return _in_place(bodies, batch, taken)
 
     async def accept(self, queue: str, id: str, bodies: Sequence[object]) -> list[Accepted | MaitredError]:
         """Add jobs to an open batch, as `add` does, without reading them back."""
-        await self._must_be_open(queue, id)
-        return await self._desk.accept(queue, _of_batch(bodies, id), only_new=True)
+        batch = await self._open(queue, id)
+        taken = await self._desk.accept(queue, _in_batch(bodies, batch), only_new=True)
+        return _in_place(bodies, batch, taken)
 
     async def seal(self, queue: str, id: str) -> Document:
         """Close a batch; `BatchSealed` if it is."""
@@ -194,9 +197,11 @@ class BatchDesk:
             raise UnknownBatch(queue, id)
         return batch
 
-    async def _must_be_open(self, queue: str, id: str) -> None:
-        if (await self._batch(queue, id)).sealed:
+    async def _open(self, queue: str, id: str) -> Batch:
+        batch = await self._batch(queue, id)
+        if batch.sealed:
             raise BatchSealed
+        return batch
 
     async def _documents(self, queue: str, batches: Sequence[Batch]) -> list[Document]:
         """Give the documents of batches; what holds them stands with the queue."""
@@ -205,15 +210,31 @@ class BatchDesk:
         return [batch_document(queue, batch, holds) for batch in batches]
 
 
-def _of_batch(bodies: Sequence[object], id: str) -> list[object]:
-    """Put bodies into a batch, whatever they say of one themselves."""
-    return [_with_batch(body, id) for body in bodies]
+def _named(body: object) -> str | None:
+    """Give the batch that a body names itself, if it does."""
+    if isinstance(body, JobBody):
+        return body.batch
+    named = body.get("batch") if isinstance(body, Mapping) else None
+    return named if isinstance(named, str) else None
 
 
-def _with_batch(body: object, id: str) -> object:
+def _in_batch(bodies: Sequence[object], batch: Batch) -> list[object]:
+    """Put bodies into a batch, with what they leave to it; those that name another are left out."""
+    shared = decode_json(batch.submission)
+    return [_with_batch(body, batch.id, shared) for body in bodies if _named(body) in (None, batch.id)]
+
+
+def _with_batch(body: object, id: str, shared: dict[str, Any]) -> object:
     if isinstance(body, JobBody):
         return body.model_copy(update={"batch": id})
-    return {**body, "batch": id} if isinstance(body, Mapping) else body
+    return {**completed(shared, dict(body)), "batch": id} if isinstance(body, Mapping) else body
+
+
+def _in_place(bodies: Sequence[object], batch: Batch, taken: Sequence[T]) -> list[T | MaitredError]:
+    """Give what became of each body, in order; one that named another batch is refused."""
+    answers = iter(taken)
+    refusal = InvalidJob([Fault("batch", f"must be {batch.id}, to which it is added, or left out")])
+    return [next(answers) if _named(body) in (None, batch.id) else refusal for body in bodies]
 
 
 def _plain(body: Any) -> Any:

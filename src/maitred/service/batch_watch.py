@@ -1,9 +1,9 @@
 """Watching batches: their state and counts as they change, and their reports.
 
 What happens in the queue wakes this; then each batch that is watched is read once, however many watch it, a
-few times a second at most. So counts are told as they are then, and not each step of them. An event's id names
-the last report that was told and a mark of the state, so that a watcher that comes back hears what it has not
-heard; a report that it cannot be told any more, since only the last is kept, is a `reset`.
+few times a second at most. So counts are told as they are then, and not each step of them. An event's id
+names the last report that was told and a mark of the state, so that a watcher that comes back hears what it
+has not heard; a report that it cannot be told any more, since only the last is kept, is a `reset`.
 """
 
 import asyncio

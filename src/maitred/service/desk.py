@@ -122,9 +122,7 @@ class Desk:
 
     async def cancel(self, queue: str, id: str, *, by: str, reason: str = "") -> Document:
         """End a job that has not ended; `UnknownJob`, or `AlreadyEnded`."""
-        await self.store(queue).cancel(
-            id, f"cancelled by {by}: {reason}" if reason else f"cancelled by {by}"
-        )
+        await self.store(queue).cancel(id, f"cancelled by {by}: {reason}" if reason else f"cancelled by {by}")
         return await self.read(queue, id)
 
     async def shorten(self, queue: str, id: str, length: float) -> Document:

@@ -5,7 +5,7 @@ refusal looks. This package knows no store and no rule of the line; the client i
 """
 
 from maitred.wire.allowed import Allowed
-from maitred.wire.batch import BatchBody, Erc, RowRun, parse_batch
+from maitred.wire.batch import BatchBody, Erc, RowRun, completed, parse_batch
 from maitred.wire.batch_document import (
     BATCH_EVENTS,
     BatchDocument,
@@ -97,6 +97,7 @@ __all__ = [
     "WatchEvent",
     "WorkerDocument",
     "check_body",
+    "completed",
     "decode_body",
     "decode_json",
     "encode_body",

@@ -350,8 +350,9 @@ class ChangeDocument(_Document):
 
 
 class ReconcileDocument(_Document):
-    """What was done to bring a queue's line in accord with its ledger; `ledger` is null where that is in
-    the same store, and then there is nothing to do.
+    """What was done to bring a queue's line in accord with its ledger.
+
+    `ledger` is null where that is in the same store, and then there is nothing to do.
     """
 
     queue: str

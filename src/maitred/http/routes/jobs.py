@@ -1,6 +1,6 @@
 """Jobs over HTTP: submit, look at, move, shorten, cancel, retry, delete."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -21,6 +21,8 @@ from maitred.http.incoming import (
     only_known,
     optional_body,
 )
+from maitred.service.desk import Desk
+from maitred.service.document import Document
 from maitred.service.listing import Filter
 from maitred.service.order import read_submitter
 from maitred.wire import (
@@ -40,6 +42,12 @@ MANY_JOBS = 1000
 MANY_BYTES = 64 << 20
 CALLER = "admin"  # without keys, whoever asks on loopback is
 _METADATA = "metadata."
+
+MANY = {
+    "type": "object",
+    "required": ["items"],
+    "properties": {"items": {"type": "array", "items": {"anyOf": [ref(JobDocument), ref(Problem)]}}},
+}
 
 router = APIRouter(
     prefix="/api/v1/queues/{queue}/jobs",
@@ -70,35 +78,29 @@ async def put(request: Request, queue: Name, desk: TheDesk) -> Response:
     "/many",
     summary="Create or update up to 1000 jobs",
     status_code=207,
-    responses=answers(
-        {
-            207: {
-                "type": "object",
-                "required": ["items"],
-                "properties": {
-                    "items": {"type": "array", "items": {"anyOf": [ref(JobDocument), ref(Problem)]}}
-                },
-            }
-        },
-        400,
-        404,
-        413,
-        422,
-    ),
+    responses=answers({207: MANY}, 400, 404, 413, 422),
     openapi_extra=takes(
         {"type": "array", "maxItems": MANY_JOBS, "items": ref(JobBody)}, example=[EXAMPLE_BODY]
     ),
 )
 async def put_many(request: Request, queue: Name, desk: TheDesk) -> Response:
     """Answer with a document or a problem for each, in order."""
+    return answer_many(await desk.put_many(queue, await many_bodies(request, queue, desk)))
+
+
+async def many_bodies(request: Request, queue: str, desk: Desk) -> list[object]:
+    """Read a list of bodies; 422 for anything else, or too many."""
     settings = await desk.settings(queue)
     bodies = await json_body(request, max(settings.max_body, MANY_BYTES))
     if not isinstance(bodies, list) or len(bodies) > MANY_JOBS:
         raise InvalidJob([Fault("", f"must be a list of at most {MANY_JOBS} jobs")])
-    items = await desk.put_many(queue, bodies)
-    return answer(
-        {"items": [problem_of(item) if isinstance(item, MaitredError) else item for item in items]}, 207
-    )
+    return bodies
+
+
+def answer_many(items: Sequence[Document | MaitredError]) -> Response:
+    """Answer with a document or a problem for each."""
+    shown = [problem_of(item) if isinstance(item, MaitredError) else item for item in items]
+    return answer({"items": shown}, 207)
 
 
 @router.get(
