@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maitred.core.classes import DurationClass
+from maitred.core.classes import DurationClass, Limit
 from maitred.core.settings import SECOND, Settings
 from maitred.core.stages import INGEST
 from maitred.errors import InvalidJob
@@ -108,7 +108,9 @@ def test_what_a_job_does_not_say_its_batch_says() -> None:
             "run": {"handler": "grade"},
             "jobs": [{"key": "a"}, job("b", priority=3, duration=1, bulk=False), job("c", immediate=True)],
         },
-        allowed_by(Settings(classes=(DurationClass("fast", SECOND), DurationClass("slow", 9 * SECOND, 1)))),
+        allowed_by(
+            Settings(classes=(DurationClass("fast", SECOND), DurationClass("slow", 9 * SECOND, Limit(1))))
+        ),
     )
     assert body.job(0) == {
         "key": "a",
@@ -155,7 +157,7 @@ def test_types_are_told_apart_without_case_and_separators(spelling: str) -> None
 
 def test_a_batch_may_have_any_one_source_or_none() -> None:
     run = {"run": {"handler": "x"}}
-    for source in (
+    sources: list[dict[str, Any]] = [
         {},
         {"seal": False},
         {"jobs": []},
@@ -163,7 +165,8 @@ def test_a_batch_may_have_any_one_source_or_none() -> None:
         {"payload": "a\n1\n", "payload_filename": "plain name.csv", **run},
         {"payload_filename": "http://a.org/m.checkm", **run},
         {"payload_filename": "http://a.org/f.bin", "manifest_type": "single-file", **run},
-    ):
+    ]
+    for source in sources:
         body = parse_batch({"submitter": ADA, **source}, PLAIN)
         assert body.expanding == bool("payload" in source or "payload_filename" in source)
         assert parse_batch(body, PLAIN) == body

@@ -69,6 +69,7 @@ class BatchDesk:
                 sealed=checked.seal,
             )
         )
+        self._call_clerk(queue)
         document = await self.read(queue, put.id)
         return {**document, "outcome": "created" if put.created else "known"}
 
@@ -91,6 +92,7 @@ class BatchDesk:
     async def seal(self, queue: str, id: str) -> Document:
         """Close a batch; `BatchSealed` if it is."""
         await self._desk.store(queue).seal_batch(id)
+        self._call_clerk(queue)
         return await self.read(queue, id)
 
     # ---------------------------------------------------------------- readers
@@ -173,6 +175,7 @@ class BatchDesk:
     async def update_report(self, queue: str, id: str) -> Document:
         """Ask for a report of what changed since the last; `IllegalMove` unless the batch has failed."""
         await self._desk.store(queue).update_batch(id)
+        self._call_clerk(queue)
         return await self.read(queue, id)
 
     async def hold(self, queue: str, id: str, *, by: str, reason: str = "") -> Document:
@@ -183,6 +186,7 @@ class BatchDesk:
     async def resume(self, queue: str, id: str) -> Document:
         """Let a batch go on; `NotHeld` if it is not held."""
         await self._desk.store(queue).unhold("batch", id)
+        self._call_clerk(queue)
         return await self.read(queue, id)
 
     async def remove(self, queue: str, id: str) -> None:
@@ -190,6 +194,11 @@ class BatchDesk:
         await self._desk.store(queue).remove_batch(id)
 
     # ---------------------------------------------------------------- parts of the above
+
+    def _call_clerk(self, queue: str) -> None:
+        """Let a clerk of this server look for work, if there is one; others look by themselves."""
+        if self._desk.clerks is not None:
+            self._desk.clerks.wake(queue)
 
     async def _batch(self, queue: str, id: str) -> Batch:
         batch = await self._desk.store(queue).batch(id)

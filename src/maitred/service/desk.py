@@ -13,6 +13,7 @@ from maitred.core.job import Phase, Submitter, View
 from maitred.core.settings import Settings
 from maitred.errors import Fault, InvalidJob, MaitredError, StoreUnavailable, UnknownJob
 from maitred.service.batch_desk import BatchDesk
+from maitred.service.clerks import Clerks
 from maitred.service.cursor import Spot, read_cursor, write_cursor
 from maitred.service.document import Document, job_document
 from maitred.service.foresight import Foresight
@@ -43,7 +44,7 @@ class Desk:
     `UnknownQueue` is raised by every method that names a queue, `StoreUnavailable` by all. A queue's settings
     are remembered for a second. What concerns holds and batches is asked at desks of their own, `holds` and
     `batches`. Estimates and waits are told, and jobs can be watched, where there are
-    `foresights`, as in a server; else they are null.
+    `foresights`, as in a server; else they are null. What the `clerks` of a server may do at once is told them.
     """
 
     def __init__(
@@ -51,10 +52,12 @@ class Desk:
         stores: Stores,
         *,
         foresights: Foresights | None = None,
+        clerks: Clerks | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.stores = stores
         self.foresights = foresights
+        self.clerks = clerks
         self._clock = clock
         self._settings: dict[str, tuple[float, Settings]] = {}
         self.holds = HoldDesk(self)

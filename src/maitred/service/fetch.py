@@ -1,4 +1,4 @@
-"""Getting a payload from an address: as much as is allowed, for as long as is allowed, or a sentence why not."""
+"""Getting a payload from an address: so much, for so long, or a sentence why not."""
 
 import asyncio
 from typing import Final
@@ -29,7 +29,6 @@ async def fetch(
     most_bytes: int = MOST_BYTES,
     longest: float = LONGEST,
     silence: float = SILENCE,
-    transport: httpx.AsyncBaseTransport | None = None,
 ) -> bytes:
     """Get what an http or https address has; `FetchFailed` if it is too much, too slow, or not there."""
     limits = httpx.Timeout(silence)
@@ -40,7 +39,6 @@ async def fetch(
                 timeout=limits,
                 follow_redirects=True,
                 max_redirects=MOST_REDIRECTS,
-                transport=transport,
                 trust_env=False,
             ) as client,
             client.stream("GET", url) as answer,

@@ -18,7 +18,6 @@ ENDS = ("completed", "failed", "deleted")
 MEDIA_TYPES = {"json": "application/json", "xml": "application/xml", "turtle": "text/turtle"}
 NAMESPACE = "urn:maitred:report:"
 LONGEST_MESSAGE = 10_000
-MOST_ROWS_IN_MESSAGE = 20
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TURTLE_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
@@ -42,13 +41,14 @@ class Report:
         return not self._update or any(self._rows.values())
 
     def add(self, rows: Iterable[RowView]) -> list[tuple[str, str]]:
-        """Add rows; give the id and state of each of which something new is told."""
+        """Add rows; give the id and the mark of each of which something new is told."""
         told = []
+        sequence = self._batch.sequence
         for row in rows:
-            if row.state in ENDS and row.state != row.reported:
-                told.append((row.id, row.state))
-            elif self._update or row.state not in ENDS:
+            before = last_told(row.reported, sequence)
+            if row.state not in ENDS or row.state == before:
                 continue
+            told.append((row.id, mark(row.state, sequence + 1, before)))
             self._rows[row.state].append(_row_document(row))
         return told
 
@@ -65,6 +65,23 @@ class Report:
             "message": batch.fault or None,
             **self._rows,
         }
+
+
+def mark(state: str, sequence: int, before: str) -> str:
+    """Write down that the report with this number tells this state of a row, and what was told of it before.
+
+    Rows are marked before the report is stored. A server that dies between the two has told nothing, so the
+    mark says which report it belongs to: whoever makes that report again sees what was told before.
+    """
+    return f"{state} {sequence} {before}".rstrip()
+
+
+def last_told(reported: str, sequence: int) -> str:
+    """Give the state that was told of a row in the reports up to this number; nothing if none told it."""
+    if not reported:
+        return ""
+    state, number, *before = reported.split(" ")
+    return state if int(number) <= sequence else "".join(before)
 
 
 def _row_document(row: RowView) -> Document:
@@ -96,7 +113,8 @@ def as_xml(document: Document) -> bytes:
         part = ET.SubElement(root, end)
         for row in document[end]:
             ET.SubElement(part, "job", _texts(row, _xml_text))
-    return ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    written: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return written
 
 
 def as_turtle(document: Document) -> bytes:

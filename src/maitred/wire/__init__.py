@@ -5,7 +5,7 @@ refusal looks. This package knows no store and no rule of the line; the client i
 """
 
 from maitred.wire.allowed import Allowed
-from maitred.wire.batch import BatchBody, Erc, RowRun, completed, parse_batch
+from maitred.wire.batch import BatchBody, Erc, RowRun, completed, parse_batch, read_batch
 from maitred.wire.batch_document import (
     BATCH_EVENTS,
     BatchDocument,
@@ -105,4 +105,5 @@ __all__ = [
     "parse_batch",
     "parse_body",
     "parse_request",
+    "read_batch",
 ]

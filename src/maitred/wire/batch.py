@@ -240,6 +240,14 @@ def parse_batch(value: object, allowed: Allowed | None = None) -> BatchBody:
     return body
 
 
+def read_batch(value: object) -> BatchBody:
+    """Read a body that was checked when it came; `InvalidJob` if it cannot be read all the same."""
+    try:
+        return BatchBody.model_validate(value)
+    except ValidationError as error:
+        raise InvalidJob(faults_of(error)) from None
+
+
 def _missing_handler(body: BatchBody, allowed: Allowed) -> Fault | None:
     rows = body.payload is not None or body.payload_filename is not None
     if allowed.stages or not rows or (body.run and body.run.handler):

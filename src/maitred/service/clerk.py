@@ -1,0 +1,201 @@
+"""The clerk: it expands, reports and sends the batches of one queue. Any number of them may run at once.
+
+Each batch is worked on under its lock, and every write carries the lock's token. A clerk may die at any time:
+when its lock is over another one begins the same work again, and comes to the same end. Jobs that are in are
+passed over; a report is stored in the same step that ends the batch; a report may be sent twice if a clerk
+dies between sending it and noting that, with the same `webhook-id`.
+"""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import structlog
+
+from maitred.core.batch import Batch, Errand
+from maitred.core.settings import SECOND, Settings
+from maitred.errors import Conflict, InvalidJob, LockLost, MaitredError, NotFound, StoreError
+from maitred.service.delivery import MOST_TRIES, back_off, post
+from maitred.service.expanding import Expanding
+from maitred.service.report import MEDIA_TYPES, Report, render
+from maitred.store.port import Store
+from maitred.wire import decode_json, encode_json, read_batch
+from maitred.wire.batch import ResponseType
+
+ERRANDS_AT_ONCE = 4
+ROWS_PER_CALL = 500
+SAFETY_NET = 1.0
+_FOR_RESPONSE = ("submitter", "response_url", "response_type")
+
+_log = structlog.get_logger()
+
+
+class Clerk:
+    """One clerk of one queue; `run` it in a task, and cancel that to stop it.
+
+    `wake` it when there may be work; it looks every second anyway.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        owner: str,
+        *,
+        safety_net: float = SAFETY_NET,
+    ) -> None:
+        self._store = store
+        self._owner = owner
+        self._safety_net = safety_net
+        self._news = asyncio.Event()
+        self._at_work: set[asyncio.Task[None]] = set()
+        self._trouble = ""
+
+    def wake(self) -> None:
+        """Look for work now."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Work until cancelled; what is under way then is left to whoever comes next."""
+        try:
+            while True:
+                self._news.clear()
+                if not await self._begin():
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(self._news.wait(), self._safety_net)
+        finally:
+            for task in self._at_work:
+                task.cancel()
+            await asyncio.gather(*self._at_work, return_exceptions=True)
+
+    async def work_off(self) -> int:
+        """Do all that can be done now, one errand after the other; give how many there were."""
+        done = 0
+        while (errand := await self._lock()) is not None:
+            await self._do(*errand)
+            done += 1
+        return done
+
+    async def _begin(self) -> bool:
+        """Begin an errand, if there is one and a hand is free."""
+        if len(self._at_work) >= ERRANDS_AT_ONCE:
+            return False
+        try:
+            errand = await self._lock()
+        except MaitredError as error:
+            self._tell("a queue's batches cannot be looked at", error)
+            return False
+        self._trouble = ""
+        if errand is None:
+            return False
+        task = asyncio.create_task(self._do(*errand))
+        self._at_work.add(task)
+        task.add_done_callback(self._ended)
+        return True
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._at_work.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            _log.error("a batch could not be worked on", queue=self._store.queue, exc_info=error)
+        self._news.set()
+
+    def _tell(self, what: str, error: Exception) -> None:
+        """Say what is wrong once, not every second."""
+        if self._trouble != str(error):
+            _log.warning(what, queue=self._store.queue, error=str(error))
+        self._trouble = str(error)
+
+    async def _lock(self) -> tuple[Errand, bytes] | None:
+        token = secrets.token_bytes(16)
+        errand = await self._store.lock_batch(self._owner, token)
+        return (errand, token) if errand else None
+
+    async def _do(self, errand: Errand, token: bytes) -> None:
+        """Do one errand under its lock, and give that up in the end.
+
+        After a failure the lock is left to run out: the same is not tried again at once.
+        """
+        batch = errand.batch
+        verbs: dict[str, Callable[[Batch, bytes, Settings], Coroutine[Any, Any, None]]] = {
+            "expand": self._expand,
+            "report": self._report,
+            "send": self._send,
+        }
+        try:
+            settings = (await self._store.status()).settings
+            work = verbs[errand.work](batch, token, settings)
+            await self._kept(batch.id, token, settings.lease / SECOND / 3, work)
+            await self._store.unlock_batch(batch.id, token)
+        except (LockLost, NotFound):
+            _log.info("a batch was left to others", queue=self._store.queue, batch=batch.id, work=errand.work)
+        except (StoreError, Conflict) as error:
+            self._tell("a batch could not be worked on", error)
+        except asyncio.CancelledError:
+            with contextlib.suppress(MaitredError):
+                await self._store.unlock_batch(batch.id, token)
+            raise
+
+    async def _kept(self, id: str, token: bytes, every: float, work: Coroutine[Any, Any, None]) -> None:
+        """Do the work while the lock is kept; LockLost ends it in the middle."""
+        tasks = [asyncio.create_task(part) for part in (work, self._keep(id, token, every))]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _keep(self, id: str, token: bytes, every: float) -> None:
+        while True:
+            await asyncio.sleep(every)
+            # While the store is away nobody else gets the lock either; if it was lost, the next call tells.
+            with contextlib.suppress(StoreError):
+                await self._store.keep_batch(id, token)
+
+    # ---------------------------------------------------------------- the work
+
+    async def _expand(self, batch: Batch, token: bytes, settings: Settings) -> None:
+        expanding = Expanding(self._store, batch.id, token, settings, pause=self._safety_net)
+        try:
+            fault = await expanding.fill(read_batch(decode_json(batch.submission)))
+        except InvalidJob as error:
+            fault = f"the submission cannot be read: {error}"
+        await self._store.seal_batch(batch.id, token=token, fault=fault)
+
+    async def _report(self, batch: Batch, token: bytes, _settings: Settings) -> None:
+        report = Report(batch)
+        after: int | None = 0
+        while after is not None:
+            page = await self._store.batch_rows(batch.id, after, ROWS_PER_CALL)
+            if told := report.add(page.rows):
+                await self._store.mark_rows(batch.id, token, told)
+            after = page.next
+        send = report.changed and _response(batch)[0] is not None
+        await self._store.report_batch(batch.id, token, encode_json(report.document()), send=send)
+
+    async def _send(self, batch: Batch, token: bytes, settings: Settings) -> None:
+        url, form = _response(batch)
+        if url is None:
+            await self._store.sent_batch(batch.id, token, None)
+            return
+        answer, said = await post(
+            url,
+            render(decode_json(batch.report), form),
+            media_type=MEDIA_TYPES[form],
+            id=f"{batch.id}.{batch.sequence}",
+        )
+        again = answer == "again" and batch.tries + 1 < MOST_TRIES
+        await self._store.sent_batch(batch.id, token, back_off(settings, batch.tries) if again else None)
+        if answer != "sent":
+            what = "a report will be sent again" if again else "a report was given up"
+            _log.warning(what, queue=self._store.queue, batch=batch.id, url=url, answer=said)
+
+
+def _response(batch: Batch) -> tuple[str | None, ResponseType]:
+    """Give where and in which form a report is to be sent."""
+    sent = decode_json(batch.submission)
+    body = read_batch({name: sent[name] for name in _FOR_RESPONSE if name in sent})
+    return body.response_url, body.response_type
