@@ -13,6 +13,8 @@ import msgspec
 from maitred.errors import Fault, InvalidJob
 
 _CHECKSUM = 4
+# The one section of a list that has no others.
+_PLAIN = -1
 
 
 class Spot(NamedTuple):
@@ -49,18 +51,15 @@ def read_cursor(text: str) -> Spot:
 
 def write_text_cursor(page: str) -> str:
     """Give the text for a cursor of the store's own."""
-    return write_cursor(Spot(0, page=page.encode()))
+    return write_cursor(Spot(_PLAIN, page=page.encode()))
 
 
 def read_text_cursor(text: str) -> str:
     """Read what `write_text_cursor` wrote; `InvalidJob` at `cursor` for anything else."""
-    try:
-        page = read_cursor(text).page.decode()
-    except UnicodeDecodeError:
-        page = ""
-    if not page:
+    spot = read_cursor(text)
+    if spot.section != _PLAIN:
         raise wrong_cursor()
-    return page
+    return spot.page.decode()
 
 
 def wrong_cursor() -> InvalidJob:

@@ -14,7 +14,7 @@ from maitred.core.settings import Settings
 from maitred.errors import Fault, InvalidJob, MaitredError, StoreUnavailable, UnknownJob
 from maitred.service.batch_desk import BatchDesk
 from maitred.service.clerks import Clerks
-from maitred.service.cursor import Spot, read_cursor, write_cursor
+from maitred.service.cursor import Spot, read_cursor, write_cursor, wrong_cursor
 from maitred.service.document import Document, job_document
 from maitred.service.foresight import Foresight
 from maitred.service.foresights import Foresights
@@ -42,9 +42,9 @@ class Desk:
     """The use cases on the queues of one store.
 
     `UnknownQueue` is raised by every method that names a queue, `StoreUnavailable` by all. A queue's settings
-    are remembered for a second. What concerns holds and batches is asked at desks of their own, `holds` and
-    `batches`. Estimates and waits are told, and jobs can be watched, where there are
-    `foresights`, as in a server; else they are null. What the `clerks` of a server may do at once is told them.
+    are remembered for a second. Holds and batches have desks of their own, `holds` and `batches`. Estimates
+    and waits are told, and jobs can be watched, where there are `foresights`, as in a server; else they are
+    null. The `clerks` of a server are told when there is work for them.
     """
 
     def __init__(
@@ -168,6 +168,8 @@ class Desk:
         """List the waiting jobs in line order."""
         settings = await self.settings(queue)
         spot = read_cursor(cursor) if cursor else Spot(WAITING)
+        if spot.section != WAITING:
+            raise wrong_cursor()
         page = await self.store(queue).line(spot.page or None, limit)
         last = page.views[-1].position if page.views else None
         more = page.next is not None and last is not None and last < page.total
