@@ -121,7 +121,14 @@ async def test_a_failed_job_is_retried_and_no_other(guest: Guest) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["jobs/x/hold", "jobs/x/resume", "jobs/x/retry", "submitters/user/1/hold", "profiles/p/hold", "reconcile"],
+    [
+        "jobs/x/hold",
+        "jobs/x/resume",
+        "jobs/x/retry",
+        "submitters/user/1/hold",
+        "profiles/p/hold",
+        "reconcile",
+    ],
 )
 async def test_a_reason_is_text_and_nothing_else_is_taken(guest: Guest, path: str) -> None:
     for sent in ('{"reason": 7}', '{"raeson": "x"}', "[]", '"x"', '{"reason": "' + "x" * 1001 + '"}'):

@@ -77,7 +77,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     if desk.foresights is None:
         desk.foresights = Foresights(desk.stores)
     if desk.clerks is None:
-        desk.clerks = Clerks(desk.stores, _own_name())
+        desk.clerks = Clerks(desk.stores, _own_name(), desk.foresights)
     parts = (Ticker(desk.stores), desk.foresights, desk.clerks)
     tasks = [asyncio.create_task(part.run()) for part in parts]
     try:
