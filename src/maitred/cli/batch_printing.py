@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from maitred.cli.exits import sentence_of
-from maitred.cli.printing import clock, console, hold_sentence, plain_row, print_json, print_pairs, say
+from maitred.cli.printing import clock, console, holds_sentence, plain_row, print_json, print_pairs, say
 from maitred.errors import InvalidJob, MaitredError
 from maitred.wire import BatchDocument, JobDocument, Page, ReportDocument, ReportRow
 
@@ -30,7 +30,7 @@ def print_batch(batch: BatchDocument, *, as_json: bool) -> None:
             ("submitter", f"{batch.submitter.type}:{batch.submitter.id}"),
             ("profile", batch.profile_name),
             ("state", f"{batch.state}{'' if batch.sealed else ', open: jobs can be added'}"),
-            ("held", " · ".join(hold_sentence(hold) for hold in batch.holds) or None),
+            ("holds", holds_sentence(batch.holds)),
             ("jobs", counts_sentence(batch.counts)),
             ("message", batch.message),
             ("reports", _reports(batch)),
@@ -125,7 +125,7 @@ def _plain_answer(answer: JobDocument | MaitredError) -> object:
     if isinstance(answer, JobDocument):
         return answer.model_dump(mode="json", by_alias=True)
     faults = [fault._asdict() for fault in answer.faults] if isinstance(answer, InvalidJob) else None
-    return {"code": answer.code, "detail": str(answer), "errors": faults}
+    return {"type": f"urn:maitred:problem:{answer.code}", "detail": str(answer), "errors": faults}
 
 
 def _table(*headings: str) -> Table:

@@ -54,7 +54,7 @@ def print_job(job: JobDocument, *, as_json: bool) -> None:
             ("position", job.position),
             ("waiting for", job.waiting_for and job.waiting_for.text),
             ("estimate", starts(job.estimate)),
-            ("held", " · ".join(hold_sentence(hold) for hold in job.holds) or None),
+            ("holds", holds_sentence(job.holds)),
             ("batch", job.batch),
             ("profile", job.profile_name),
             ("band", f"{job.band}, priority {job.priority}"),
@@ -152,10 +152,14 @@ def print_profile(profile: ProfileDocument, *, as_json: bool) -> None:
 
 
 def hold_sentence(hold: Hold) -> str:
-    """Say who holds what, and why."""
-    what = "" if hold.kind == "job" else f"{hold.kind} {hold.name} "
+    """Say who holds it, and why."""
     by = f" by {hold.by}" if hold.by else ""
-    return f"{what}held{by}{f' ({hold.reason})' if hold.reason else ''}"
+    return f"held{by}{f' ({hold.reason})' if hold.reason else ''}"
+
+
+def holds_sentence(holds: Iterable[Hold]) -> str | None:
+    """Say all that holds a job or a batch; None if nothing does."""
+    return "; ".join(f"{hold.kind} {hold.name} {hold_sentence(hold)}" for hold in holds) or None
 
 
 def print_reconcile(done: ReconcileDocument, *, as_json: bool) -> None:
