@@ -40,6 +40,7 @@ from maitred.errors import (
     StoreError,
     StoreUnavailable,
     TooLarge,
+    Transient,
     UnknownBatch,
     UnknownJob,
     UnknownQueue,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from maitred.service.intake import Accepted
     from maitred.service.queue import Queue
     from maitred.worker.context import RunningJob, current_job
+    from maitred.worker.stage_job import StageJob
 
 __version__ = "0.1.0"
 
@@ -86,10 +88,12 @@ __all__ = [
     "SchemaMismatch",
     "ServerUnreachable",
     "SettingsForbidden",
+    "StageJob",
     "StoreError",
     "StoreUnavailable",
     "Submitter",
     "TooLarge",
+    "Transient",
     "UnknownBatch",
     "UnknownJob",
     "UnknownQueue",
@@ -102,6 +106,7 @@ _HOMES = {
     "Accepted": "maitred.service.intake",
     "Queue": "maitred.service.queue",
     "RunningJob": "maitred.worker.context",
+    "StageJob": "maitred.worker.stage_job",
     "Submitter": "maitred.core.job",
     "current_job": "maitred.worker.context",
 }

@@ -26,6 +26,7 @@
     │   ├── BatchUnfinished   jobs of the batch have not ended
     │   ├── LockLost          the lock on a batch or a job is no longer the caller's
     │   └── SettingsForbidden the waiting jobs forbid this change of settings
+    ├── Transient             raised by a handler or a stage: it failed for now, and is tried again
     ├── ServerUnreachable     no server answers at the address that the client was given
     ├── ConfigError           maitred.toml or the environment has mistakes, each named
     └── StoreError
@@ -242,6 +243,16 @@ class SettingsForbidden(Conflict):
     """The order and the classes of a queue cannot change while jobs wait or run in it."""
 
     code = "settings"
+
+
+class Transient(MaitredError):
+    """It failed for now, and may go well a little later.
+
+    A handler or a stage raises this, or an error derived from it, and its job is tried again after a while,
+    up to the queue's `attempts`.
+    """
+
+    code = "transient"
 
 
 class ServerUnreachable(MaitredError):

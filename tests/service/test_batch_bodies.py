@@ -69,6 +69,7 @@ def faults(value: object, allowed: Any = PLAIN) -> dict[str, str]:
         ("duration", {"class": "default", "duration": 1}),
         ("seal", {"seal": "no"}),
         ("seel", {"seel": False}),
+        ("class_", {"class_": "default"}),
         ("jobs.0.batch", {"jobs": [job(batch="bid0")]}),
     ],
 )

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from maitred.core.job import Band, Job, Phase, Submitter, View
+from maitred.core.job import Band, Held, Job, Phase, Run, Submitter, View
 from maitred.core.settings import SECOND, Settings
 from maitred.core.stages import INGEST
 from maitred.service.document import job_document
@@ -124,3 +124,57 @@ def test_the_settings_of_a_queue_show_its_stages_and_its_ledger() -> None:
     ingest = shown(Settings(stages=INGEST, space=7, profiles=("p",), ledger="zookeeper://a:1/r"))
     assert (ingest.stages, ingest.space, ingest.profiles) == (list(INGEST), 7, ["p"])
     assert (ingest.ledger, ingest.layout) == ("zookeeper://a:1/r", "seed")
+
+
+INGESTS = Settings(stages=INGEST)
+
+
+@pytest.mark.parametrize(
+    ("at", "state", "stage", "last"),
+    [
+        ({"stage": 0, "phase": Phase.WAITING}, "pending", None, None),
+        ({"stage": 0, "phase": Phase.HELD}, "held", None, None),
+        ({"stage": 1, "phase": Phase.RUNNING}, "estimating", "estimating", None),
+        ({"stage": 3, "phase": Phase.WAITING}, "downloading", "downloading", "provisioning"),
+        ({"stage": 3, "phase": Phase.HELD}, "held", "downloading", "provisioning"),
+        ({"stage": 3, "phase": Phase.ENDED, "code": "error"}, "failed", "downloading", "provisioning"),
+        ({"stage": 6, "phase": Phase.ENDED}, "completed", "notify", "notify"),
+    ],
+)
+def test_the_last_success_is_the_stage_before_whatever_holds_a_job_up(
+    at: dict[str, object], state: str, stage: str | None, last: str | None
+) -> None:
+    told = job(replace(RUNS, job=replace(JOB, **at)), INGESTS)  # type: ignore[arg-type]
+    assert (told.state, told.stage, told.last_successful_status) == (state, stage, last)
+
+
+def test_what_the_ledger_knows_of_a_job_is_told() -> None:
+    known = replace(
+        JOB,
+        batch="b1",
+        profile="p",
+        space=7,
+        identifiers=b'{"primary_id":"ark:/1","local_id":["a"]}',
+        ledger="jid0000000001",
+    )
+    holds = (Held("submitter", "user.a.b", "ann", "", SECOND), Held("batch", "b1", "ben", "why", SECOND))
+    told = job(replace(RUNS, job=known, holds=holds), INGESTS)
+    assert (told.batch, told.profile_name, told.space_needed) == ("b1", "p", 7)
+    assert (told.identifiers, told.ledger_id) == (
+        {"primary_id": "ark:/1", "local_id": ["a"]},
+        "jid0000000001",
+    )
+    assert [(hold.kind, hold.name, hold.by, hold.reason) for hold in told.holds] == [
+        ("submitter", "user:a.b", "ann", None),
+        ("batch", "b1", "ben", "why"),
+    ]
+    plain = job(RUNS, INGESTS)
+    assert (plain.batch, plain.profile_name, plain.space_needed, plain.ledger_id) == (None,) * 4
+    assert (plain.identifiers, plain.holds) == ({}, [])
+
+
+def test_an_ended_job_of_stages_that_are_no_more_can_still_be_read() -> None:
+    old = replace(JOB, phase=Phase.ENDED, stage=6, timeline=[Run(6, 1, 1, "w", 0, SECOND, "")])
+    told = job(replace(RUNS, job=old, started=None), Settings())
+    assert (told.state, told.stage, told.last_successful_status) == ("completed", None, None)
+    assert [entry.stage for entry in told.timeline] == ["stage 6"]

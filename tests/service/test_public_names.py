@@ -17,7 +17,16 @@ def test_the_public_names_are_these() -> None:
         for name, kind in vars(errors).items()
         if isinstance(kind, type) and issubclass(kind, errors.MaitredError)
     }
-    others = {"Accepted", "Fault", "Queue", "RunningJob", "Submitter", "__version__", "current_job"}
+    others = {
+        "Accepted",
+        "Fault",
+        "Queue",
+        "RunningJob",
+        "StageJob",
+        "Submitter",
+        "__version__",
+        "current_job",
+    }
     assert set(maitred.__all__) == tree | others
     assert all(hasattr(maitred, name) for name in maitred.__all__)
     assert set(maitred.__all__) <= set(dir(maitred))

@@ -321,3 +321,36 @@ async def test_nothing_is_remembered_for_longer_than_two_renewals(table: Table) 
     for _ in range(3):
         table.renew()
     assert (table.hand._past, table.hand._lowered, table.hand.runs) == ({}, {}, {})
+
+
+async def test_the_next_stage_of_a_job_is_another_lease_with_a_limit_of_its_own(table: Table) -> None:
+    first = table.start(ago=40, duration=50)
+    table.hand.begin(first)
+    table.let_go.set()
+    assert await table.ends() == [("", "")]
+    table.let_go.clear()
+    token = b"u" * 16
+    second = first._replace(lease=Lease(first.lease.record, token), start=table.now())
+    table.hand.begin(second)
+    table.hand.lose(first.lease)
+    table.hand.stop(Stop(first.lease, "cancelled"))
+    await table.settled()
+    run = table.hand.runs[second.lease]
+    assert (table.begun, run.why) == ([first.id, first.id], None)
+    assert run.at == table.clock.local_time(second.start + second.duration)
+    table.hand.lose(second.lease)
+    await table.settled()
+    assert [end.lease.token for end in table.told.ends] == [b"t" * 16, token]
+    assert table.told.ends[1].code == "stopped"
+
+
+async def test_a_stage_that_comes_while_the_worker_stops_is_handed_back(table: Table) -> None:
+    first = table.start()
+    table.hand.begin(first)
+    table.stopping.set()
+    table.let_go.set()
+    await table.ends()
+    second = first._replace(lease=Lease(first.lease.record, b"u" * 16))
+    table.hand.begin(second)
+    await table.settled()
+    assert (table.begun, table.told.handed_back) == ([first.id], [second.lease])

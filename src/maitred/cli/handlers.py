@@ -25,9 +25,8 @@ def load_app(module: str | None) -> dict[str, Handlers]:
         raise ConfigError(f"--app {module} cannot be imported: {type(error).__name__}: {error}.") from error
     queues: dict[str, Handlers] = {}
     for queue in vars(loaded).values():
-        if isinstance(queue, Queue):
-            for name, function in queue.handlers.items():
-                queues.setdefault(queue.name, Handlers()).register(name, function)
+        if isinstance(queue, Queue) and (queue.handlers or queue.handlers.stages):
+            queues.setdefault(queue.name, Handlers()).add(queue.handlers)
     if not queues:
-        raise ConfigError(f"--app {module} has no maitred.Queue with a handler among its names.")
+        raise ConfigError(f"--app {module} has no maitred.Queue with a handler or stage among its names.")
     return queues

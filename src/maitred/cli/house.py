@@ -31,7 +31,7 @@ from maitred.service.foresights import Foresights
 from maitred.service.handlers import Handlers
 from maitred.service.whereabouts import embedded_url
 from maitred.store.connect import connect
-from maitred.store.port import Store, Stores
+from maitred.store.port import Status, Store, Stores
 from maitred.store.valkey.embedded import Embedded
 from maitred.worker import Worker
 
@@ -142,12 +142,21 @@ async def _configure(store: Store, settings: Settings) -> None:
     try:
         await store.configure(settings)
     except SettingsForbidden:
-        now = await store.status()
-        waiting = "1 job waits" if now.waiting == 1 else f"{now.waiting} jobs wait"
-        raise SettingsForbidden(
-            f"queues.{store.queue}.order: cannot change from {now.settings.order} to {settings.order} "
-            f"while {waiting}."
-        ) from None
+        raise SettingsForbidden(_forbidden(store.queue, await store.status(), settings)) from None
+
+
+def _forbidden(queue: str, now: Status, settings: Settings) -> str:
+    """Say which of the settings that are fixed while there are jobs would change, a line for each."""
+    waiting = "1 job waits" if now.waiting == 1 else f"{now.waiting} jobs wait"
+    old, lines = now.settings, []
+    if old.order != settings.order:
+        lines.append(f"order: cannot change from {old.order} to {settings.order} while {waiting}")
+    if old.floor_plan != settings.floor_plan:
+        lines.append("classes: their names and caps, and elastic, cannot change while jobs wait or run")
+    if old.stages != settings.stages:
+        change = f"from {', '.join(old.stages)} to {', '.join(settings.stages)}"
+        lines.append(f"stages: cannot change {change} while there are jobs that have not ended")
+    return "\n".join(f"queues.{queue}.{line}." for line in lines) or str(SettingsForbidden())
 
 
 async def _workers(

@@ -11,14 +11,13 @@ from pydantic import BeforeValidator
 
 from maitred import duration, size
 from maitred.core.classes import PERCENT, WHOLE, Limit
-from maitred.core.stages import RESERVED
+from maitred.core.stages import RESERVED, STAGE_NAME
 
 SCHEMES = ("valkey", "redis", "valkeys", "rediss", "unix")
 _NOT_YET = ("valkey+sentinel", "valkey+cluster", "redis+sentinel", "redis+cluster")
 _QUEUE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _CLASS_NAME = re.compile(r"[a-z0-9_-]{1,32}")
 _PERCENTAGE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?) ?%")
-_STAGE_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _ZOOKEEPER = re.compile(r"zookeeper://(?P<servers>[^/]*)(?P<root>/.*)?", re.DOTALL)
 _MEMBER = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{1,5})")
 MOST_RUNNING = 1_000_000
@@ -83,7 +82,7 @@ def stage_names(value: object) -> tuple[str, ...]:
             raise ValueError(
                 f"{name!r} is the name of another state; allowed is any but {', '.join(sorted(RESERVED))}"
             )
-        if not _STAGE_NAME.fullmatch(name):
+        if not re.fullmatch(STAGE_NAME, name):
             raise ValueError(
                 f"{name!r} is not a stage's name; allowed are 1 to 32 of a-z, 0-9, _ and -, "
                 "with a letter first"

@@ -16,7 +16,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from maitred.core.durations import Coverage, Durations
-from maitred.core.job import BLOCKED, Band, Place
+from maitred.core.job import Band, Place
 from maitred.core.occupancy import BITS, Occupancy, packed, unpacked
 from maitred.core.plan import Plan
 
@@ -40,7 +40,8 @@ class Estimate(NamedTuple):
 class Waiting(NamedTuple):
     """A place in line as the planner sees it, with the job that it would serve now.
 
-    `release` is 0 for places that are always due. A `blocked` one cannot start before a stop is confirmed.
+    `release` is 0 for places that are always due. A `blocked` one waits for more than a slot and its units:
+    for a stop to be confirmed, or for space.
     """
 
     level: int = 1
@@ -53,11 +54,10 @@ class Waiting(NamedTuple):
     @classmethod
     def at(cls, place: Place, *, elastic: bool) -> "Waiting":
         """Describe a place of the Line."""
-        band, _, level, need = place.lane
-        release = place.release if band.pooled else 0
-        blocked = need.startswith(BLOCKED)
-        bulk = band is Band.BULK
-        return cls(level, elastic, need.removeprefix(BLOCKED), release, bulk, blocked)
+        lane = place.lane
+        release = place.release if lane.band.pooled else 0
+        blocked = lane.need != lane.bare
+        return cls(lane.level, elastic, lane.bare, release, lane.band is Band.BULK, blocked)
 
 
 class _Costs(NamedTuple):

@@ -7,6 +7,7 @@ taken is named by the last place of it.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice, takewhile
 from typing import NamedTuple
 
@@ -143,7 +144,7 @@ def changes(before: Snapshot, after: Snapshot) -> list[Event]:
     found: list[Event] = []
     old, new = set(before.places), set(after.places)
     runs = list(_runs(before, after))
-    starts = Counter(_lane(after, event) for event in runs if isinstance(event, Started))
+    starts = Counter(_lane(before, after, event) for event in runs if isinstance(event, Started))
     found += _left(old, old - new, starts)
     found += [Added(str(place.lane), order_of(place)) for place in new - old]
     found += runs
@@ -165,8 +166,10 @@ def _left(line: set[Place], gone: set[Place], starts: Mapping[str, int]) -> Iter
         yield from (Removed(str(lane), order) for order in left.difference(taken))
 
 
-def _lane(snapshot: Snapshot, event: Started) -> str:
-    return str(snapshot.jobs[event.record].lane)
+def _lane(before: Snapshot, after: Snapshot, event: Started) -> str:
+    """Give the lane that a run came from: there it may have stood for space, which it has now."""
+    was, job = before.jobs.get(event.record), after.jobs[event.record]
+    return str(replace(job, lacking=was is not None and was.lacking).lane)
 
 
 def _runs(before: Snapshot, after: Snapshot) -> Iterator[Event]:

@@ -15,6 +15,7 @@ DEFAULT = ("processing",)
 INGEST = ("estimating", "provisioning", "downloading", "processing", "recording", "notify")
 PROVISIONING = "provisioning"
 STAGE = "stage:"
+STAGE_NAME = r"[a-z][a-z0-9_-]{0,31}"
 
 
 def moves(stages: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -36,5 +37,9 @@ def check_move(stages: Sequence[str], old: str, new: str) -> None:
 
 def last_successful(stages: Sequence[str], stage: int, state: str) -> str | None:
     """Name the stage that a job finished last: the one before where it is, whatever holds it up there."""
-    finished = stage if state == COMPLETED else stage - 1
-    return stages[finished - 1] if finished > 0 else None
+    return name_of(stages, stage if state == COMPLETED else stage - 1)
+
+
+def name_of(stages: Sequence[str], number: int) -> str | None:
+    """Name the n-th stage; None for none, and for one of an ended job that its queue no longer has."""
+    return stages[number - 1] if 0 < number <= len(stages) else None

@@ -27,6 +27,7 @@ from maitred.wire.batch import ResponseType
 ERRANDS_AT_ONCE = 4
 ROWS_PER_CALL = 500
 SAFETY_NET = 1.0
+LONGEST_FAULT = 10_000
 _FOR_RESPONSE = ("submitter", "response_url", "response_type")
 
 _log = structlog.get_logger()
@@ -62,8 +63,10 @@ class Clerk:
             while True:
                 self._news.clear()
                 if not await self._begin():
+                    # Not wait_for: before Python 3.12 it may swallow the cancel that comes with the news.
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._news.wait(), self._safety_net)
+                        async with asyncio.timeout(self._safety_net):
+                            await self._news.wait()
         finally:
             for task in self._at_work:
                 task.cancel()
@@ -163,7 +166,7 @@ class Clerk:
             fault = await expanding.fill(read_batch(decode_json(batch.submission)))
         except InvalidJob as error:
             fault = f"the submission cannot be read: {error}"
-        await self._store.seal_batch(batch.id, token=token, fault=fault)
+        await self._store.seal_batch(batch.id, token=token, fault=fault[:LONGEST_FAULT])
 
     async def _report(self, batch: Batch, token: bytes, _settings: Settings) -> None:
         report = Report(batch)
@@ -195,7 +198,10 @@ class Clerk:
 
 
 def _response(batch: Batch) -> tuple[str | None, ResponseType]:
-    """Give where and in which form a report is to be sent."""
+    """Give where and in which form a report is to be sent; nowhere, if the submission cannot be read."""
     sent = decode_json(batch.submission)
-    body = read_batch({name: sent[name] for name in _FOR_RESPONSE if name in sent})
+    try:
+        body = read_batch({name: sent[name] for name in _FOR_RESPONSE if name in sent})
+    except InvalidJob:
+        return None, "json"
     return body.response_url, body.response_type

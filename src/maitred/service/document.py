@@ -1,6 +1,6 @@
 """A job as callers see it: the record and its place, turned into the document of the contract.
 
-Every field that the contract names is there. What comes with the Ledger is null, or empty, until then.
+Every field that the contract names is there; what cannot be said is null, or empty.
 """
 
 from typing import Any
@@ -9,6 +9,7 @@ from maitred.core.estimate import Estimate
 from maitred.core.job import Band, Held, Job, Phase, Run, Submitter, View
 from maitred.core.reason import delay_reason, waiting_for
 from maitred.core.settings import Settings
+from maitred.core.stages import last_successful, name_of
 from maitred.service.moment import iso, iso_or_none, seconds
 from maitred.wire import decode_body, decode_json
 
@@ -32,9 +33,9 @@ def job_document(queue: str, view: View, settings: Settings, estimate: Estimate 
         "duration": _duration(view, settings),
         "progress": None,
         "holds": [hold_document(hold) for hold in view.holds],
-        "space_needed": None,
-        "identifiers": {},
-        "ledger_id": None,
+        "space_needed": job.space or None,
+        "identifiers": decode_json(job.identifiers) if job.identifiers else {},
+        "ledger_id": job.ledger or None,
         "result": decode_json(job.result) if job.result else None,
         "artifacts": [],
         "timeline": _timeline(job, settings, view.started),
@@ -118,16 +119,16 @@ def submitter_document(job: Job) -> Document:
 
 def _progress(job: Job, settings: Settings) -> Document:
     stages = settings.stages
-    finished = job.stage if job.state(stages) == "completed" else job.stage - 1
+    state = job.state(stages)
     return {
-        "state": job.state(stages),
+        "state": state,
         "phase": job.phase.value if job.phase in (Phase.WAITING, Phase.RUNNING) else None,
-        "stage": stages[job.stage - 1] if job.stage else None,
+        "stage": name_of(stages, job.stage),
         "code": job.code or None,
         "message": job.message or None,
         "attempt": job.attempt,
         "worker": job.worker or None,
-        "last_successful_status": stages[finished - 1] if finished > 0 else None,
+        "last_successful_status": last_successful(stages, job.stage, state),
         "retry_count": job.retries,
     }
 
@@ -200,7 +201,7 @@ def _timeline(job: Job, settings: Settings, started: int | None) -> list[Documen
 
 def _entry(run: Run, settings: Settings, end: str | None) -> Document:
     return {
-        "stage": settings.stages[run.stage - 1],
+        "stage": name_of(settings.stages, run.stage) or f"stage {run.stage}",
         "version": run.version,
         "attempt": run.attempt,
         "worker": run.worker,

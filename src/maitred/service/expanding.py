@@ -11,10 +11,10 @@ from itertools import islice
 from maitred.core.job import Order, Put, Refusal
 from maitred.core.settings import SECOND, Settings
 from maitred.errors import LockLost, MaitredError
-from maitred.service.expansion import Entry, entries, needs_payload
+from maitred.service.expansion import Entry, entries, manifest, needs_payload
 from maitred.service.fetch import FetchFailed, fetch
 from maitred.service.intake import CHECKED_AT_ONCE, JOBS_PER_CALL, refused
-from maitred.service.manifests import MOST_FAULTS, BadManifest, LineFault
+from maitred.service.manifests import MOST_FAULTS, BadManifest, LineFault, ManifestRow
 from maitred.service.order import allowed_by, order_of
 from maitred.store.port import Store
 from maitred.wire import BatchBody
@@ -53,13 +53,13 @@ class Expanding:
         try:
             if needs_payload(body):
                 payload = await self._fetched(body.payload_filename or "")
-            await self._check(entries(self._id, body, payload))
+            await self._check(manifest(body, payload))
         except FetchFailed as error:
             return f"the payload could not be fetched: {error}"
         except BadManifest as error:
             more = " (and perhaps more)" if len(error.faults) == MOST_FAULTS else ""
             return f"the manifest has {len(error.faults)} faults{more}: {error}"
-        found = (entry for entry in entries(self._id, body, payload) if isinstance(entry, Entry))
+        found = entries(self._id, body, payload)
         while chunk := list(islice(found, JOBS_PER_CALL)):
             await self._put(chunk)
         return self._fault()
@@ -75,7 +75,7 @@ class Expanding:
             await asyncio.sleep(min(self._settings.backoff << tries, self._settings.most_backoff) / SECOND)
         return await fetch(url)
 
-    async def _check(self, found: Iterator[Entry | LineFault]) -> None:
+    async def _check(self, found: Iterator[ManifestRow | LineFault]) -> None:
         """Read all of the manifest; BadManifest if a line is wrong."""
         faults = []
         for number, item in enumerate(found):

@@ -31,23 +31,22 @@ def needs_payload(body: BatchBody) -> bool:
     return body.payload is None and body.payload_filename is not None and body.manifest_type != "single-file"
 
 
-def entries(id: str, body: BatchBody, payload: bytes | None) -> Iterator[Entry | LineFault]:
-    """Give the jobs of a batch in order, and the faults of its manifest; `payload` is what was fetched."""
-    if body.jobs:
-        for index in range(len(body.jobs)):
-            yield Entry(f"jobs.{index}", {**body.job(index), "batch": id})
-    elif body.manifest_type == "single-file" and body.payload_filename is not None:
+def manifest(body: BatchBody, payload: bytes | None) -> Iterator[ManifestRow | LineFault]:
+    """Give the rows and the faults of a batch's manifest; `payload` is what was fetched. It may have none."""
+    if payload is None and body.payload is not None:
+        payload = body.payload.encode()
+    return iter(()) if payload is None else read_manifest(payload)
+
+
+def entries(id: str, body: BatchBody, payload: bytes | None) -> Iterator[Entry]:
+    """Give the jobs of a batch in order; its manifest has no fault."""
+    for index in range(len(body.jobs or ())):
+        yield Entry(f"jobs.{index}", {**body.job(index), "batch": id})
+    if body.manifest_type == "single-file" and body.payload_filename is not None:
         yield _entry(id, body, 1, "the file", {"url": body.payload_filename})
-    else:
-        if payload is None and body.payload is not None:
-            payload = body.payload.encode()
-        number = 0
-        for item in read_manifest(payload) if payload is not None else ():
-            if isinstance(item, ManifestRow):
-                number += 1
-                yield _entry(id, body, number, f"row {number} (line {item.line})", item.columns)
-            else:
-                yield item
+    rows = (row for row in manifest(body, payload) if isinstance(row, ManifestRow))
+    for number, row in enumerate(rows, 1):
+        yield _entry(id, body, number, f"row {number} (line {row.line})", row.columns)
 
 
 def _entry(id: str, body: BatchBody, number: int, name: str, columns: dict[str, Any]) -> Entry:

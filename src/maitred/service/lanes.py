@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from maitred.core.estimate import Waiting
 from maitred.core.events import TOP, order_of
-from maitred.core.job import BLOCKED, Band, Lane, Place, View
+from maitred.core.job import Band, Lane, Place, View
 
 _LAST = b"\xff" * 8
 
@@ -52,9 +52,9 @@ class LaneOrders:
         self.waiting = Waiting(
             lane.level,
             lane.level == 1,
-            lane.need.removeprefix(BLOCKED),
+            lane.bare,
             bulk=lane.band is Band.BULK,
-            blocked=lane.need.startswith(BLOCKED),
+            blocked=lane.need != lane.bare,
         )
 
     def copy(self, most: int | None) -> "LaneOrders":

@@ -91,8 +91,10 @@ class Picture:
                 started += isinstance(event, Started) and event.kind is not Kind.INTERACTIVE
                 more |= self._apply(event, entry.now)
         self.surprised = started > taken or any(isinstance(event, HouseChanged) for event in entry.events)
-        for _ in range(started - taken):
-            # Whoever finds a free slot starts without standing in line.
+        freed = {event.record for event in entry.events if isinstance(event, Freed)}
+        carried = sum(isinstance(event, Started) and event.record in freed for event in entry.events)
+        for _ in range(started - taken - carried):
+            # Whoever finds a free slot starts without standing in line; a job's next stage is no new start.
             self._experience.waited(entry.now, entry.now)
         self.last, self.number = this, entry.number
         self._settle(this)

@@ -7,6 +7,13 @@
 
     job = await q.put("assignment-3/ada", submitter="user:ada", handler="grade", args={"assignment": 3})
 
+In a queue with stages each has a function, and jobs bring arguments only:
+
+    @q.stage("downloading")
+    def download(job: maitred.StageJob) -> dict[str, str]: ...
+
+    job = await q.put("object-7", submitter="user:ada", args={"url": "https://example.org/7"})
+
 The store is found, and connected to, at the first call. Everything is a coroutine; `q.sync` has the same
 methods for programs without a loop.
 """
@@ -62,6 +69,17 @@ class Queue:
 
         def register(function: F) -> F:
             return self.handlers.register(name, function)
+
+        return register
+
+    def stage(self, name: str) -> Callable[[F], F]:
+        """Register a sync or async function for a stage; workers call it with the job.
+
+        What it returns is the next stage's `job.data`, and after the last one the job's result.
+        """
+
+        def register(function: F) -> F:
+            return self.handlers.register_stage(name, function)
 
         return register
 

@@ -88,7 +88,7 @@ def _row_document(row: RowView) -> Document:
     label = decode_json(row.label) if row.label else {}
     return {
         "id": row.id,
-        "key": label.get("key"),
+        "key": label.get("key", ""),
         "local_id": label.get("local_id"),
         "message": row.message[:LONGEST_MESSAGE] or None,
     }

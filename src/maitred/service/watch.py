@@ -13,6 +13,7 @@ from maitred.core.estimate import Estimate
 from maitred.core.events import Started
 from maitred.core.job import Phase, View
 from maitred.core.settings import SECOND, Settings
+from maitred.core.stages import STAGE
 from maitred.service.document import Document, place_document, result_document, state_document
 from maitred.service.lanes import standing
 from maitred.service.recent import EntryId, JobEvent, entry_id, show_entry
@@ -166,7 +167,7 @@ class Watch(Telling):
         running = replace(
             job,
             phase=Phase.RUNNING,
-            stage=max(1, job.stage),
+            stage=self._stage_of(event),
             attempt=event.attempt,
             worker=event.worker,
             code="",
@@ -177,6 +178,11 @@ class Watch(Telling):
         )
         self.place = None
         self._tell_state(state_document(self.view, self.settings), entry)
+
+    def _stage_of(self, event: Started) -> int:
+        """Give the stage that a run is in: what was needed names it, in a queue with stages."""
+        name, stages = event.need.removeprefix(STAGE), self.settings.stages
+        return stages.index(name) + 1 if name in stages else max(1, self.view.job.stage)
 
     def _tell_state(self, document: Document, entry: EntryId) -> None:
         digest = f"{crc32(encode_json(document)):08x}"

@@ -60,9 +60,7 @@ def _letters(text: str) -> str:
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", strict=True, allow_inf_nan=False, regex_engine="rust-regex", populate_by_name=True
-    )
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, regex_engine="rust-regex")
 
 
 _Text = Annotated[str, AfterValidator(encodable)]

@@ -4,16 +4,20 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from maitred.core.job import Start
+from maitred.core.stages import STAGE
+
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """The job that the current handler was called for."""
+    """The job that the current function was called for; `stage` is empty in a queue without stages."""
 
     id: str
     key: str
     version: int
     attempt: int
     metadata: dict[str, str]
+    stage: str = ""
 
 
 _current: ContextVar[RunningJob] = ContextVar("maitred_job")
@@ -24,6 +28,9 @@ def current_job() -> RunningJob:
     return _current.get()
 
 
-def enter(id: str, version: int, attempt: int, body: dict[str, Any]) -> None:
+def enter(start: Start, body: dict[str, Any]) -> RunningJob:
     """Note the job for the context that runs it."""
-    _current.set(RunningJob(id, body["key"], version, attempt, body.get("metadata") or {}))
+    stage = start.need.removeprefix(STAGE) if start.need.startswith(STAGE) else ""
+    job = RunningJob(start.id, body["key"], start.version, start.attempt, body.get("metadata") or {}, stage)
+    _current.set(job)
+    return job

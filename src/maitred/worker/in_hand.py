@@ -146,7 +146,7 @@ class InHand:
         else:
             if run.start.start < self._told:
                 self._past[run.lease] = self._told
-            self._reports.tell(Finish(run.lease, *outcome))
+            self._reports.tell(Finish(run.lease, *outcome, status=run.start.status))
 
     # ---------------------------------------------------------------- what is given up
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from maitred.core.settings import SECOND
+from maitred.errors import Transient
 
 ERROR = "error"
 STOPPED = "stopped"
@@ -14,11 +15,18 @@ RESULT_LIMIT = 1 << 20
 
 
 class Outcome(NamedTuple):
-    """The code, a message for people, and the result as JSON."""
+    """The code, a message for people, and the result as JSON; in the order in which the store is told.
+
+    A `transient` failure is tried again. The rest is what a stage says of its job; None leaves it as it is.
+    """
 
     code: str = ""
     message: str = ""
     result: bytes = b""
+    transient: bool = False
+    priority: int | None = None
+    space: int | None = None
+    identifiers: bytes | None = None
 
 
 class Why(NamedTuple):
@@ -42,21 +50,33 @@ def completed(value: Any) -> Outcome:
 def failed(code: str, message: str, value: Any = None) -> Outcome:
     """Tell that the work failed, and what is left of it."""
     result = b"" if value is None else msgspec.json.encode(value)
-    return Outcome(code, _sayable(message), result)
+    return Outcome(code, sayable(message), result)
 
 
-def _sayable(message: str) -> str:
+def sayable(message: str) -> str:
     """Cut a message, and write what is not Unicode in it as an escape: it must be possible to send it."""
-    return message.encode(errors="backslashreplace").decode()[:MESSAGE_LIMIT]
+    said = message.encode(errors="backslashreplace").decode()
+    if len(said) <= MESSAGE_LIMIT:
+        return said
+    note = f" … (cut: it has {len(said)} characters)"
+    return said[: MESSAGE_LIMIT - len(note)] + note
 
 
 def raised(error: BaseException) -> Outcome:
-    """Tell that a handler raised."""
+    """Tell that a handler raised; what it calls transient is tried again."""
     try:
         said = str(error)
     except Exception:  # noqa: BLE001 - an error that cannot say what it is
         said = "(it cannot say why)"
-    return failed(ERROR, f"{type(error).__name__}: {said}")
+    outcome = failed(ERROR, f"{type(error).__name__}: {said}")
+    return outcome._replace(transient=_is_transient(error))
+
+
+def _is_transient(error: BaseException) -> bool:
+    """Tell whether an error says that it will pass; a group of errors does if all of them do."""
+    if isinstance(error, BaseExceptionGroup):
+        return error.split(Transient)[1] is None
+    return isinstance(error, Transient)
 
 
 def interrupted(value: Any) -> Outcome:

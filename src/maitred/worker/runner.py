@@ -1,34 +1,47 @@
-"""How jobs are run: the handler or command is called, and its end made into an outcome."""
+"""How jobs are run: the handler, stage or command is called, and its end made into an outcome."""
 
 import asyncio
 import inspect
+import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import structlog
 
 from maitred.core.job import COMMAND, Start
 from maitred.core.settings import SECOND, Settings
+from maitred.core.stages import STAGE
+from maitred.errors import ConfigError
 from maitred.service.handlers import Function, Handlers
+from maitred.service.order import HANDLER
 from maitred.wire.codec import decode_body
 from maitred.worker.command import run_command
 from maitred.worker.context import enter
 from maitred.worker.outcome import Outcome, completed, failed, raised
+from maitred.worker.stage_job import StageJob, with_words_of
 from maitred.worker.threads import Threads
 from maitred.worker.undertaker import Undertaker
+
+TRACE_LIMIT = 100_000
 
 _log = structlog.get_logger()
 
 
 class Runner:
-    """Runs jobs with a queue's handlers.
+    """Runs jobs with a queue's handlers; in a queue with stages, with the functions of its stages only.
 
     `stuck` is called with 1 when a blocking handler outlives its stop, and with -1 when it returns at last:
     until then its thread takes up a slot.
     """
 
     def __init__(self, handlers: Handlers, settings: Settings, stuck: Callable[[int], None]) -> None:
-        self._functions = {f"handler:{name}": function for name, function in handlers.items()}
+        self._staged = settings.staged
+        self._functions: dict[str, Function] = (
+            {STAGE + name: function for name, function in handlers.stages.items()}
+            if settings.staged
+            else {HANDLER + name: function for name, function in handlers.items()}
+        )
         self._is_async = {need: _is_async(function) for need, function in self._functions.items()}
         self._kill_after = settings.kill_after / SECOND
         self._threads = Threads()
@@ -38,7 +51,7 @@ class Runner:
     @property
     def serves(self) -> list[str]:
         """What this runner can run."""
-        return sorted((*self._functions, COMMAND))
+        return sorted(self._functions if self._staged else (*self._functions, COMMAND))
 
     def close(self) -> None:
         """Let go of what is kept beside the runs."""
@@ -50,23 +63,30 @@ class Runner:
         It gives what was complete all the same, or what a command has printed; else it raises CancelledError.
         """
         body = decode_body(start.body)
-        enter(start.id, start.version, start.attempt, body)
+        job = enter(start, body)
         if start.need == COMMAND:
             return await run_command(body["run"], self._kill_after, self._undertaker)
         function = self._functions.get(start.need)
         if function is None:
             return failed("no-handler", f"this worker has no {start.need!r}")
         args = body["run"].get("args") or {}
+        if not self._staged:
+            return await self._call(start, partial(function, **args))
+        stage = StageJob(start, job, args)
+        return with_words_of(stage, start, await self._call(start, partial(function, stage)))
+
+    async def _call(self, start: Start, call: Callable[[], Any]) -> Outcome:
         try:
             if self._is_async[start.need]:
-                return completed(await function(**args))
-            return await self._run_blocking(function, args)
+                return completed(await call())
+            return await self._run_blocking(call)
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - its job's outcome
-            _log.info("a handler raised", job=start.id, need=start.need, exc_info=error)
-            return raised(error)
+            outcome = raised(error)
+            _log.info("a handler raised", job=start.id, need=start.need, **_shown(error, outcome))
+            return outcome
 
-    async def _run_blocking(self, function: Function, args: dict[str, Any]) -> Outcome:
-        call = self._threads.call(lambda: function(**args))
+    async def _run_blocking(self, function: Callable[[], Any]) -> Outcome:
+        call = self._threads.call(function)
         stopped: asyncio.CancelledError | None = None
         try:
             await asyncio.wait([call])
@@ -93,6 +113,31 @@ class Runner:
             self._stuck(-1)
 
         call.add_done_callback(returned)
+
+
+def _shown(error: BaseException, outcome: Outcome) -> dict[str, Any]:
+    """Give what the log shows of an error: all of it, or its message only if it has megabytes to say."""
+    if sum(map(len, traceback.format_exception(error))) <= TRACE_LIMIT:
+        return {"exc_info": error}
+    return {"error": outcome.message}
+
+
+def check_stages(handlers: Handlers, settings: Settings, queue: str) -> None:
+    """Refuse functions for stages that the queue does not have: nobody would ever call them."""
+    known = settings.stages if settings.staged else ()
+    unknown = [repr(name) for name in handlers.stages if name not in known]
+    if unknown and known:
+        raise ConfigError(
+            f"Queue {queue!r} has no stage {', '.join(unknown)}; its stages are {', '.join(known)}."
+        )
+    if unknown:
+        raise ConfigError(
+            f"Queue {queue!r} has no stages of its own, so nothing would run {', '.join(unknown)}; "
+            f"name them in queues.{queue}.stages, or register a handler."
+        )
+    if known and handlers:
+        unused = sorted(handlers)
+        _log.warning("a queue with stages calls no handlers by name", queue=queue, handlers=unused)
 
 
 def _is_async(function: Function) -> bool:

@@ -29,7 +29,7 @@ from maitred.worker.lease_keeper import LeaseKeeper
 from maitred.worker.outcome import Outcome
 from maitred.worker.reach import Reach
 from maitred.worker.reports import Reports
-from maitred.worker.runner import Runner
+from maitred.worker.runner import Runner, check_stages
 from maitred.worker.store_clock import StoreClock
 from maitred.worker.timekeeper import Timekeeper
 
@@ -81,7 +81,8 @@ class Worker:
     async def run(self) -> None:
         """Work until stopped. A store that is away is waited for, also at the start.
 
-        Raises at the start what does not heal by waiting, as an unknown queue or a store of another version.
+        Raises at the start what does not heal by waiting, as an unknown queue, a store of another version, or
+        a function for a stage that the queue does not have.
         """
         stopped = asyncio.create_task(self._stopping.wait())
         try:
@@ -111,6 +112,7 @@ class Worker:
             self._settings = (await self._reach.patiently(self._store.status, StoreUnavailable)).settings
         else:
             self._settings = self._given
+        check_stages(self._handlers, self._settings, self._store.queue)
         self._runner = Runner(self._handlers, self._settings, self._note_stuck)
         self._in_hand = InHand(
             self._carry_out,
@@ -174,7 +176,11 @@ class Worker:
         return await self._store.renew(self.name, self._held())
 
     def _held(self) -> list[Lease]:
-        return [*self._in_hand.runs, *self._reports.leases, *self._in_hand.ending()]
+        """List what is ours, each job by its newest lease: the next stage may run before an end is heard."""
+        newest: dict[int, Lease] = {}
+        for lease in (*self._in_hand.runs, *self._reports.leases, *self._in_hand.ending()):
+            newest.setdefault(lease.record, lease)
+        return list(newest.values())
 
     async def _heed_renewal(self, shift: Shift) -> bool:
         """Take in the truth about what is ours; tell whether there is a lease to keep, maybe a new one."""

@@ -1,0 +1,88 @@
+"""A queue with batches, a clerk, and somebody who does the jobs."""
+
+from collections.abc import Callable
+from typing import Any
+
+from maitred.core.batch import Batch, BatchOrder
+from maitred.core.job import Finish, Start, Submitter
+from maitred.core.settings import SECOND, Settings
+from maitred.service.clerk import Clerk
+from maitred.service.order import allowed_by
+from maitred.store.port import Store
+from maitred.wire import decode_body, decode_json, encode_json, parse_batch
+from tests.conftest import Clock
+
+ADA = {"type": "user", "id": "ada"}
+QUICK = Settings(backoff=1000, most_backoff=4000)
+HANDLER = "grade"
+CSV = "student,points\nada,1\nbob,2\ncy,3\n"
+
+Doing = Callable[[dict[str, Any]], str]
+
+
+def sent(**more: Any) -> dict[str, Any]:
+    """Give the body of a batch."""
+    return {"submitter": ADA, "run": {"handler": HANDLER}, **more}
+
+
+class Office:
+    """One queue, and what a test does in it."""
+
+    def __init__(self, store: Store, clock: Clock, settings: Settings) -> None:
+        self.store = store
+        self.clock = clock
+        self.settings = settings
+        self.clerk = Clerk(store, "office", safety_net=0.01)
+
+    async def submit(self, **more: Any) -> str:
+        """Submit a batch; give its id."""
+        value = sent(**more)
+        body = parse_batch(value, allowed_by(self.settings))
+        order = BatchOrder(
+            body.external_id or "",
+            Submitter(body.submitter.type, body.submitter.id),
+            body.profile_name or "",
+            encode_json(value),
+            body.expanding,
+            body.seal,
+        )
+        return (await self.store.create_batch(order)).id
+
+    async def batch(self, id: str) -> Batch:
+        found = await self.store.batch(id)
+        assert found
+        return found
+
+    async def report(self, id: str) -> dict[str, Any]:
+        """Give the last report."""
+        report: dict[str, Any] = decode_json((await self.batch(id)).report)
+        return report
+
+    async def bodies(self, id: str) -> list[dict[str, Any]]:
+        """Give what was put in for a batch, in order."""
+        page = await self.store.batch_rows(id, 0, 100_000)
+        views = await self.store.read([row.id for row in page.rows])
+        return [decode_body(view.job.body) for view in views if view]
+
+    async def do_jobs(self, doing: Doing = lambda _: "") -> list[str]:
+        """Do all jobs that wait; `doing` gives the message of a failure. Give the keys in order."""
+        keys: list[str] = []
+        shift = await self.store.join("w", 8, [f"handler:{HANDLER}"])
+        starts = shift.starts
+        while starts:
+            results = []
+            for start in starts:
+                keys.append(decode_body(start.body)["key"])
+                results.append(self._finish(start, doing))
+            starts = (await self.store.finish("w", results)).starts
+        await self.store.leave("w")
+        return keys
+
+    @staticmethod
+    def _finish(start: Start, doing: Doing) -> Finish:
+        message = doing(decode_body(start.body))
+        return Finish(start.lease, "error" if message else "", message)
+
+    def later(self, seconds: float) -> None:
+        """Let time pass."""
+        self.clock.now += round(seconds * SECOND)
