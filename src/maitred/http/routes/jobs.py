@@ -145,9 +145,14 @@ async def job(queue: Name, id: Name, desk: TheDesk, version: Version = None) -> 
     return answer(await desk.read(queue, id, version))
 
 
-@router.delete("/{id}", summary="Delete a job", status_code=204, responses=answers({204: None}, 404, 422))
+@router.delete(
+    "/{id}", summary="Delete a job", status_code=204, responses=answers({204: None}, 404, 409, 422)
+)
 async def remove(queue: Name, id: Name, desk: TheDesk) -> Response:
-    """Delete it in any state, with all its versions; afterwards its key is unknown."""
+    """Delete it in any state, with all its versions; afterwards its key is unknown.
+
+    409 only while the report of its batch is made.
+    """
     await desk.remove(queue, id)
     return Response(status_code=204)
 
