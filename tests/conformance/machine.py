@@ -54,6 +54,14 @@ orders = st.builds(
     delay=delays,
     policy_floor=st.booleans(),
     expires_at=st.sampled_from([0, 0, 0, 1_005 * SECOND, 1_100 * SECOND]),
+    batch=st.just(""),
+    profile=st.just(""),
+    exempt=st.sampled_from([False, False, True]),
+    only_new=st.just(False),
+    label=st.just(b""),
+    token=st.just(b""),
+    ledger=st.just(""),
+    status=st.just(0),
 )
 steps = st.sampled_from(
     [0, 1, SECOND, 2 * SECOND, 4 * SECOND, 10 * SECOND, 16 * SECOND, 61 * SECOND, -5 * SECOND, 1_000 * SECOND]

@@ -98,7 +98,13 @@ class Versioned(NamedTuple):
 
 
 class HouseChanged(NamedTuple):
-    """Workers, settings or the pause changed: better look again."""
+    """Workers, settings, holds or the pause changed: better look again."""
+
+
+class BatchChanged(NamedTuple):
+    """A batch was made, changed or deleted."""
+
+    id: str
 
 
 Event = (
@@ -114,6 +120,7 @@ Event = (
     | Deleted
     | Versioned
     | HouseChanged
+    | BatchChanged
 )
 
 
@@ -150,8 +157,10 @@ def changes(before: Snapshot, after: Snapshot) -> list[Event]:
     found += runs
     found += _jobs(before, after)
     found += [Deleted(record) for record in before.jobs.keys() - after.jobs.keys()]
-    if (before.paused, _crews(before)) != (after.paused, _crews(after)):
+    if (before.paused, before.holds, _crews(before)) != (after.paused, after.holds, _crews(after)):
         found.append(HouseChanged())
+    batches = before.batches | after.batches
+    found += [BatchChanged(id) for id in batches if before.batches.get(id) != after.batches.get(id)]
     return found
 
 

@@ -405,7 +405,7 @@ class Pause(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A job as a reader sees it: the record, its place, and why it waits.
+    """A job as a reader sees it: the record without its data, its place, and why it waits.
 
     `position` is 1 for the first in line, None if the job does not wait. `serving` counts the live workers
     that serve its need, `free` is the most free slots that any of them has. `started` is the start of its

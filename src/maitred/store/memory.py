@@ -235,7 +235,8 @@ class MemoryStore:
         ]
         rest = [batch for batch in found if cursor is None or batch.id < cursor]
         page = [_without_rows(batch) for batch in rest[:limit]]
-        return BatchPage(page, page[-1].id if len(rest) > limit else None, len(found))
+        total = len(found) if state is None else None
+        return BatchPage(page, page[-1].id if len(rest) > limit else None, total)
 
     async def batch_rows(self, id: str, after: int, limit: int) -> RowPage:
         """Show the jobs of a batch."""
@@ -341,7 +342,7 @@ class MemoryStore:
     async def ended(self, offset: int, limit: int) -> EndedPage:
         """Show ended jobs, last first."""
         jobs = [job for job in self._house.jobs.values() if job.phase is Phase.ENDED]
-        jobs.sort(key=lambda job: (-job.ended_at, -job.record))
+        jobs.sort(key=lambda job: (bool(job.batch), -job.ended_at, -job.record))
         return EndedPage([self._view(job) for job in jobs[offset : offset + limit]], len(jobs))
 
     async def submitter(self, submitter: Submitter, limit: int = 5_000) -> SubmitterView:
@@ -488,7 +489,7 @@ class MemoryStore:
         running = (v.version for v in house.versions(job.id) if v.phase is Phase.RUNNING)
         hold = house.floor.workers[job.worker].holds[job.record] if job.phase is Phase.RUNNING else None
         return View(
-            job=job,
+            job=replace(job, data=b"", timeline=list(job.timeline)),
             position=position,
             release=release,
             nonce=nonce,

@@ -55,7 +55,7 @@ class EndedPage:
 
 @dataclass(frozen=True, slots=True)
 class HeldPage:
-    """Some held jobs, in the order in which they were held."""
+    """Some held jobs, oldest first."""
 
     views: list[View]
     total: int
@@ -63,11 +63,14 @@ class HeldPage:
 
 @dataclass(frozen=True, slots=True)
 class BatchPage:
-    """Some batches, newest first, without their rows; `next` is the cursor of the page after."""
+    """Some batches, newest first, without their rows; `next` is the cursor of the page after.
+
+    `total` is None where only those in one state are shown.
+    """
 
     batches: list[Batch]
     next: str | None
-    total: int
+    total: int | None
 
 
 @dataclass(frozen=True, slots=True)

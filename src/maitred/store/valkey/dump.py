@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from maitred.core.job import Band, Lane, Place, Submitter
+from maitred.core.batch import Row
+from maitred.core.job import Band, Lane, Phase, Place, Submitter
 from maitred.core.settings import Settings
 from maitred.core.snapshot import HoldState, Pool, Snapshot, WorkerState, without_wakes
+from maitred.store.valkey.batches import decode_batch, decode_row, rows_said
 from maitred.store.valkey.keys import NAMES
-from maitred.store.valkey.records import decode_job, decode_lease, decode_message, text
+from maitred.store.valkey.records import decode_hold, decode_job, decode_lease, decode_message, text
 
 _TOP = 1 << 53
-_FIXED = 17  # numbers of the floor before those of levels and states
+_FIXED = 22  # numbers of the floor before those of levels and states
 
 
 def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
@@ -21,7 +23,10 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
     keys = {text(flat[i]): flat[i + 2] for i in range(0, len(flat), 3)}
     values = struct.unpack(f"<{len(keys['Floor']) // 8}d", keys["Floor"])
     kept = _pairs(keys.get("Jobs", []))
-    bodies = {field[1:]: kept.pop(field) for field in list(kept) if field.startswith(b"b")}
+    bodies, extras, data = (
+        {field[1:]: kept.pop(field) for field in list(kept) if len(field) == 9 and field.startswith(kind)}
+        for kind in (b"b", b"x", b"d")
+    )
     snapshot = Snapshot(
         now=int(values[2]),
         seq=int(values[1]),
@@ -36,17 +41,26 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
     snapshot.counts = {name: int(value) for name, value in zip(names, values[_FIXED + levels :], strict=True)}
     for record, head in kept.items():
         number = int.from_bytes(record, "big")
-        snapshot.jobs[number] = decode_job(number, head, bodies.pop(record, b"<no body>"))
-    if bodies:
-        raise ValueError(f"bodies without a record: {bodies}")
+        snapshot.jobs[number] = decode_job(
+            number,
+            head,
+            bodies.pop(record, b"<no body>"),
+            extras.pop(record, b""),
+            data.pop(record, b""),
+        )
+    if bodies or extras or data:
+        raise ValueError(f"bodies without a record: {bodies} {extras} {data}")
     snapshot.newest = {
         text(id): int.from_bytes(record, "big") for id, record in _pairs(keys.get("Ids", [])).items()
     }
-    snapshot.ended = _by_score(keys.get("Ended", []))
+    snapshot.ended = sorted(_by_score(keys.get("Ended", [])) + _by_score(keys.get("Kept", [])))
     snapshot.expiring = _by_score(keys.get("Expiry", []))
     _read_line(snapshot, keys)
     _read_workers(snapshot, keys)
     _read_stops(snapshot, keys, values)
+    _read_holds(snapshot, keys, values)
+    _read_batches(snapshot, keys, values)
+    _read_exempt(snapshot, keys)
     for name, content in _named(keys, "Recent"):
         snapshot.recent[Submitter.read(name)] = [int(score) for _, score in _scored(content)]
     return snapshot
@@ -98,6 +112,69 @@ def _read_stops(snapshot: Snapshot, keys: dict[str, Any], values: tuple[float, .
     elastics = sum(len(records) for level, records in snapshot.giving_way.items() if level)
     if (int(values[12]), int(values[13])) != (len(snapshot.giving_way.get(0, [])), elastics):
         raise ValueError(f"{values[12]} interactive and {values[13]} elastic runs are counted")
+
+
+def _read_holds(snapshot: Snapshot, keys: dict[str, Any], values: tuple[float, ...]) -> None:
+    """Read the holds of many and whom they keep; the counters and lists beside must say the same."""
+    snapshot.holds = {
+        text(flag): decode_hold(text(flag), held) for flag, held in _pairs(keys.get("Holds", [])).items()
+    }
+    for name, content in _named(keys, "HeldBy"):
+        snapshot.kept[name] = sorted(int.from_bytes(member, "big") for member, _ in _scored(content))
+    snapshot.returning = [text(flag) for flag in keys.get("Returning", [])]
+    snapshot.space_used = int(values[19])
+    if (int(values[17]), int(values[18])) != (len(snapshot.holds), len(snapshot.returning)):
+        raise ValueError(f"{values[17]} holds and {values[18]} that were taken away are counted")
+    held = sorted(job.record for job in snapshot.jobs.values() if job.phase is Phase.HELD)
+    if held != sorted(int.from_bytes(member, "big") for member, _ in _scored(keys.get("Held", []))):
+        raise ValueError("the list of held jobs is not what is held")
+
+
+def _read_batches(snapshot: Snapshot, keys: dict[str, Any], values: tuple[float, ...]) -> None:
+    """Read the batches with their rows; the lists of what is to be done for them must say the same."""
+    kept = _pairs(keys.get("Batches", []))
+    snapshot.batches_made = int(values[20])
+    for id in sorted(field for field in kept if len(field) == 13 and field.startswith(b"bid")):
+        batch = decode_batch(id, kept[id], kept.get(b"s" + id, b""), kept.get(b"r" + id, b""))
+        batch.rows = _rows(keys, batch.id)
+        if rows_said(kept[id]) != len(batch.rows):
+            raise ValueError(f"batch {batch.id} says that it has {rows_said(kept[id])} rows")
+        snapshot.batches[batch.id] = batch
+    trash = [text(id) for id in keys.get("BatchTrash", [])]
+    snapshot.trash = {id: _rows(keys, id) for id in trash}
+    if int(values[21]) != len(trash):
+        raise ValueError(f"{values[21]} deleted batches are counted")
+    batches = snapshot.batches.values()
+    work = {b.id for b in batches if b.work(-1) in ("expand", "report")}
+    lists = {
+        "BatchList": {batch.id for batch in batches},
+        "BatchWork": work,
+        "BatchSend": {batch.id for batch in batches if batch.unsent},
+        "BatchAge": {batch.id for batch in batches},
+    }
+    for name, wanted in lists.items():
+        if {text(member) for member, _ in _scored(keys.get(name, []))} != wanted:
+            raise ValueError(f"{name} is not {wanted}")
+    external = {batch.external_id: batch.id for batch in batches if batch.external_id}
+    if {text(one): text(id) for one, id in _pairs(keys.get("BatchIds", [])).items()} != external:
+        raise ValueError("batches are not found by their external id")
+
+
+def _rows(keys: dict[str, Any], id: str) -> dict[str, Row]:
+    order = [text(member) for member, _ in _scored(keys.get(f"BatchJobs.{id}", []))]
+    rows = {text(job): decode_row(row) for job, row in _pairs(keys.get(f"BatchRows.{id}", [])).items()}
+    if set(order) != set(rows):
+        raise ValueError(f"batch {id} lists {order} and has {sorted(rows)}")
+    return {job: rows[job] for job in order}
+
+
+def _read_exempt(snapshot: Snapshot, keys: dict[str, Any]) -> None:
+    waiting = Counter(
+        job.submitter for job in snapshot.jobs.values() if job.exempt and job.phase is Phase.WAITING
+    )
+    noted = {Submitter.read(text(who)): int(n) for who, n in _pairs(keys.get("Exempt", [])).items()}
+    if noted != waiting:
+        raise ValueError(f"{noted} waiting jobs are exempt, and there are {waiting}")
 
 
 def _read_workers(snapshot: Snapshot, keys: dict[str, Any]) -> None:

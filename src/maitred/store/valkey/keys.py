@@ -12,7 +12,8 @@ NAMES = {
     "Settings": "Settings",  # string: JSON
     "Crews": "Crews",  # string: JSON, number of a crew -> the needs that its workers serve
     "Paused": "Paused",  # string: when the queue was paused, and JSON, who did it and why
-    "Jobs": "Jobs",  # hash: record -> what changes about a job; b + record -> its configuration, opaque
+    "Jobs": "Jobs",  # hash: record -> what changes about a job; b + record -> its configuration, opaque;
+    # x + record -> what only some jobs have; d + record -> what a stage handed on, opaque
     "Ids": "Ids",  # hash: job id -> record of its newest version
     "Lanes": "Lanes",  # string: JSON, the names of all lanes that may have a place, in order
     "Reservations": "Reservations.",  # + lane: sorted set of places, in line order by their bytes
@@ -22,6 +23,21 @@ NAMES = {
     "Recent": "Recent.",  # + submitter: sorted set of counted submissions by time
     "Expiry": "Expiry",  # sorted set: records of waiting jobs by the time they expire
     "Ended": "Ended",  # sorted set: records of ended jobs by the time they ended
+    "Kept": "Kept",  # sorted set: records of ended jobs that are kept with their batch, by the same time
+    "Exempt": "Exempt",  # hash: submitter -> how many of its waiting jobs do not count against it
+    "Holds": "Holds",  # hash: flag (kind:name) -> when, and JSON, who holds it and why
+    "Held": "Held",  # sorted set: records of held jobs
+    "HeldBy": "HeldBy.",  # + flag: sorted set of records that it holds
+    "Returning": "Returning",  # list: flags that were taken away and still keep jobs
+    "Batches": "Batches",  # hash: batch id -> its head; s + id -> the submission; r + id -> the last report
+    "BatchIds": "BatchIds",  # hash: external id -> batch id
+    "BatchList": "BatchList",  # sorted set: all batches by number
+    "BatchWork": "BatchWork",  # sorted set: batches to be expanded or reported, by number
+    "BatchSend": "BatchSend",  # sorted set: batches whose report is to be sent, by the time of the next try
+    "BatchAge": "BatchAge",  # sorted set: batches by when they were last touched
+    "BatchTrash": "BatchTrash",  # list: deleted batches that still have jobs
+    "BatchJobs": "BatchJobs.",  # + batch id: sorted set of its job ids, in the order in which they came in
+    "BatchRows": "BatchRows.",  # + batch id: hash, job id -> record, state last reported, label
     "Workers": "Workers",  # sorted set: workers by the end of their lease
     "WorkerInfo": "WorkerInfo",  # hash: worker -> slots, draining, crew
     "Free": "Free.",  # + crew: sorted set of its workers by free slots

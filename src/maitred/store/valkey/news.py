@@ -6,6 +6,7 @@ from typing import Any
 
 from maitred.core.events import (
     Added,
+    BatchChanged,
     Changed,
     Deleted,
     Ended,
@@ -85,6 +86,11 @@ def _versioned(blob: bytes, at: int) -> tuple[Event, int]:
     return Versioned(_record(blob, at), _record(blob, at + 8)), at + 16
 
 
+def _batch(blob: bytes, at: int) -> tuple[Event, int]:
+    end = at + 1 + blob[at]
+    return BatchChanged(text(blob[at + 1 : end])), end
+
+
 _READ: dict[int, Callable[[bytes, int], tuple[Any, int]]] = {
     ord("A"): _place(Added),
     ord("R"): _place(Removed),
@@ -98,4 +104,5 @@ _READ: dict[int, Callable[[bytes, int], tuple[Any, int]]] = {
     ord("D"): _of_record(Deleted),
     ord("V"): _versioned,
     ord("H"): lambda _, at: (HouseChanged(), at),
+    ord("B"): _batch,
 }

@@ -6,11 +6,14 @@ microseconds fit a double until the year 2255.
 
 import json
 import struct
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from maitred.core.floor import Kind
 from maitred.core.job import (
     Band,
+    Finish,
+    Held,
+    HoldKind,
     Job,
     Lease,
     Lower,
@@ -31,12 +34,16 @@ from maitred.core.snapshot import HoldState
 _ORDER = struct.Struct("<BBBBddBd")
 _HEAD = struct.Struct("<c5BI3Hidddddddd")
 _LEASE = struct.Struct("<16sddBBBd")
+_LEDGER = struct.Struct("<d")
+_SAID = struct.Struct("<BdddBI")
 _START = struct.Struct("<8s16sddIH")
 _TOLD = struct.Struct("<8s16sd")
 _RUN = struct.Struct("<BIHdd")
 _LENGTH = struct.Struct("<H")
 _PHASES = {b"W": Phase.WAITING, b"R": Phase.RUNNING, b"H": Phase.HELD, b"E": Phase.ENDED}
-_OWN, _ELASTIC, _BLOCKED = 1, 2, 8
+_OWN, _ELASTIC, _BLOCKED, _LACKING, _PROVISIONED, _EXEMPT = 1, 2, 8, 16, 32, 64
+_POLICY_FLOOR, _FOR_LEDGER, _ORDER_EXEMPT, _ONLY_NEW = 1, 2, 4, 8
+_NO_LEDGER = ("", "", False, False, b"", b"", "", 0)
 
 
 def text(raw: bytes) -> str:
@@ -59,6 +66,11 @@ def record_key(record: int) -> bytes:
 
 def encode_order(order: Order) -> bytes:
     """Write what a PUT asks, without its body."""
+    flags = _POLICY_FLOOR if order.policy_floor else 0
+    more = b""
+    if order[12:] != _NO_LEDGER:
+        flags |= _FOR_LEDGER | (_ORDER_EXEMPT if order.exempt else 0) | (_ONLY_NEW if order.only_new else 0)
+        more = _encode_ledger(order)
     head = _ORDER.pack(
         order.band,
         order.priority,
@@ -66,36 +78,82 @@ def encode_order(order: Order) -> bytes:
         order.elastic,
         order.duration,
         -1.0 if order.delay is None else order.delay,
-        order.policy_floor,
+        flags,
         order.expires_at,
     )
     id, submitter, need = raw(order.id), raw(f"{order.submitter[0]}.{order.submitter[1]}"), raw(order.need)
     pack = _LENGTH.pack
-    return b"".join((head, pack(len(id)), id, pack(len(submitter)), submitter, pack(len(need)), need))
+    return b"".join((head, pack(len(id)), id, pack(len(submitter)), submitter, pack(len(need)), need, more))
 
 
-class _Reader:
+def _encode_ledger(order: Order) -> bytes:
+    """Write what an order has for the ledger; most have nothing."""
+    pack, batch, profile, ledger = _LENGTH.pack, raw(order.batch), raw(order.profile), raw(order.ledger)
+    return b"".join(
+        (
+            pack(len(batch)),
+            batch,
+            pack(len(profile)),
+            profile,
+            len(order.label).to_bytes(4, "little"),
+            order.label,
+            bytes([len(order.token)]),
+            order.token,
+            pack(len(ledger)),
+            ledger,
+            _LEDGER.pack(order.status),
+        )
+    )
+
+
+def encode_said(result: Finish) -> bytes:
+    """Write what a stage said beside its end; nothing, as most do."""
+    said = (result.transient, result.priority, result.space, result.identifiers, result.status)
+    if said == (False, None, None, None, 0):
+        return b""
+    identifiers = result.identifiers or b""
+    return (
+        _SAID.pack(
+            result.transient,
+            -1 if result.priority is None else result.priority,
+            -1 if result.space is None else result.space,
+            result.status,
+            result.identifiers is not None,
+            len(identifiers),
+        )
+        + identifiers
+    )
+
+
+class Reader:
     """Walks through bytes that hold strings with their length before them."""
 
     def __init__(self, data: bytes, at: int) -> None:
         self.data, self.at = data, at
 
     def take(self, width: int) -> bytes:
+        """Give the next string, whose length stands before it in so many bytes."""
         length = int.from_bytes(self.data[self.at : self.at + width], "little")
         begin = self.at + width
         self.at = begin + length
         return self.data[begin : self.at]
 
+    def number(self) -> float:
+        """Give the next number."""
+        (number,) = _LEDGER.unpack_from(self.data, self.at)
+        self.at += _LEDGER.size
+        return float(number)
 
-def decode_job(record: int, data: bytes, body: bytes) -> Job:
-    """Read a job's record."""
+
+def decode_job(record: int, data: bytes, body: bytes, extra: bytes = b"", handed_on: bytes = b"") -> Job:
+    """Read a job's record, with what only some jobs have and what its last stage handed on."""
     (phase, stage, band, priority, level, flags, version, attempt, unspent, retries, recent,
      created, release, arrival, expires, delay, ended, previous,
      duration) = _HEAD.unpack_from(data)  # fmt: skip
-    reader = _Reader(data, _HEAD.size)
+    reader = Reader(data, _HEAD.size)
     id, submitter, need, worker = (text(reader.take(2)) for _ in range(4))
     code, message, result = text(reader.take(1)), text(reader.take(4)), reader.take(4)
-    return Job(
+    job = Job(
         record=record,
         id=id,
         version=version,
@@ -127,10 +185,25 @@ def decode_job(record: int, data: bytes, body: bytes) -> Job:
         message=message,
         result=result,
         timeline=list(_runs(reader)),
+        lacking=bool(flags & _LACKING),
+        provisioned=bool(flags & _PROVISIONED),
+        exempt=bool(flags & _EXEMPT),
+        data=handed_on,
     )
+    if extra:
+        _read_extra(job, extra)
+    return job
 
 
-def _runs(reader: _Reader) -> list[Run]:
+def _read_extra(job: Job, extra: bytes) -> None:
+    reader = Reader(extra, 0)
+    job.batch, job.profile, job.space = text(reader.take(2)), text(reader.take(2)), int(reader.number())
+    job.identifiers, hold = reader.take(4), reader.take(4)
+    job.hold = decode_hold(f"job:{job.id}", hold) if hold else None
+    job.ledger, job.status = text(reader.take(2)), int(reader.number())
+
+
+def _runs(reader: Reader) -> list[Run]:
     runs = []
     while reader.at < len(reader.data):
         stage, version, attempt, start, end = _RUN.unpack_from(reader.data, reader.at)
@@ -154,25 +227,43 @@ def decode_pause(data: bytes) -> Pause | None:
     return Pause(kept.get("by", ""), kept.get("reason", ""), int(at))
 
 
+def decode_hold(flag: str, data: bytes) -> Held:
+    """Read a hold: what is held, when it was, and JSON, who did it and why."""
+    kind, _, name = flag.partition(":")
+    at, _, written = data.partition(b" ")
+    kept = json.loads(written)
+    return Held(cast(HoldKind, kind), name, kept["by"], kept["reason"], int(at))
+
+
+def decode_holds(flat: list[bytes]) -> tuple[Held, ...]:
+    """Read flags and texts of holds, one after another."""
+    return tuple(decode_hold(text(flat[i]), flat[i + 1]) for i in range(0, len(flat), 2))
+
+
 class Page(NamedTuple):
-    """What a reading script says of the whole queue: the time, its pause, and the units of each level."""
+    """What a reading script says of the whole queue: time, pause, units of each level, space left."""
 
     now: int
     paused: Pause | None
     limits: tuple[int, ...]
     used: tuple[int, ...]
+    space_free: int | None
 
     @classmethod
-    def read(cls, now: int, paused: bytes, limits: list[int], used: list[int]) -> "Page":
+    def read(
+        cls, now: int, paused: bytes, limits: list[int], used: list[int], space_free: int | bytes
+    ) -> "Page":
         """Read the beginning of a script's answer."""
-        return cls(now, decode_pause(paused), tuple(limits), tuple(used))
+        left = None if isinstance(space_free, bytes) else space_free
+        return cls(now, decode_pause(paused), tuple(limits), tuple(used), left)
 
 
 def decode_view(entry: list[Any], page: Page) -> View:
     """Read what a reading script shows of a job."""
-    record, head, body, position, release, nonce, running, serving, free, started, granted, holding = entry
+    (record, head, body, position, release, nonce, running, serving, free, started, granted, holding,
+     extra, holds) = entry  # fmt: skip
     return View(
-        job=decode_job(record, head, body),
+        job=decode_job(record, head, body, extra),
         position=None if position < 0 else position,
         release=None if release < 0 else release,
         nonce=None if nonce < 0 else nonce,
@@ -186,13 +277,15 @@ def decode_view(entry: list[Any], page: Page) -> View:
         started=None if started < 0 else started,
         granted=None if granted < 0 else granted,
         holding=None if holding < 0 else holding,
+        holds=decode_holds(holds),
+        space_free=page.space_free,
     )
 
 
 def decode_lease(record: int, data: bytes) -> HoldState:
     """Read a lease."""
     token, start, number, confirmed, level, kind, duration = _LEASE.unpack_from(data)
-    reader = _Reader(data, _LEASE.size)
+    reader = Reader(data, _LEASE.size)
     lowered, stopping = text(reader.take(1)), text(reader.take(1))
     return HoldState(
         record,
@@ -236,13 +329,20 @@ def decode_start(data: bytes) -> Start:
     at += 2 + length
     length = data[at] | data[at + 1] << 8
     need = text(data[at + 2 : at + 2 + length])
+    reader = Reader(data, at + 2 + length)
+    handed_on, identifiers = reader.take(4), reader.take(4)
+    ledger, status = text(reader.take(2)), int(reader.number())
     return Start(
         Lease(int.from_bytes(record, "big"), token),
         id,
         version,
         attempt,
         need,
-        data[at + 2 + length :],
+        data[reader.at :],
         int(start),
         int(duration),
+        handed_on,
+        identifiers,
+        ledger,
+        status,
     )

@@ -9,38 +9,52 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
-from maitred.core import floor, house, line, seating
+from maitred.core import floor, house, ledger, line, seating, stages
 from maitred.core.classes import WHOLE
-from maitred.core.job import BLOCKED, COMMAND, DEFAULT_PRIORITY
+from maitred.core.job import BLOCKED, COMMAND, DEFAULT_PRIORITY, LACKING
 from maitred.store.valkey.keys import NAMES
 
-SCHEMA = 2
+SCHEMA = 3
 LIBRARY_ORDER = (
     "codec",
     "news",
+    "batches",
     "state",
     "line",
     "floor",
     "delay",
+    "holds",
     "endings",
+    "sweeping",
     "seating",
     "reclaim",
     "cycle",
     "views",
 )
-CONSTANTS: dict[str, int | str] = {
+# What the scripts share with the core: words as names of their own, bounds in the table C.
+WORDS = {
+    "COMMAND": COMMAND,
+    "BLOCKED_NEED": BLOCKED,
+    "LACKING_NEED": LACKING,
+    "STAGE": stages.STAGE,
+    "DEFAULT_STAGE": stages.DEFAULT[0],
+    "PROVISIONING": stages.PROVISIONING,
+}
+BOUNDS = {
     "SCHEMA": SCHEMA,
+    "DEFAULT_PRIORITY": DEFAULT_PRIORITY,
     "STARTS_PER_CYCLE": seating.STARTS_PER_CYCLE,
     "EXPIRIES_PER_STEP": seating.EXPIRIES_PER_STEP,
     "WORKERS_PER_STEP": seating.WORKERS_PER_STEP,
+    "RETURNS_PER_STEP": seating.RETURNS_PER_STEP,
     "SWEPT_PER_TICK": house.SWEPT_PER_TICK,
+    "BATCHES_PER_SWEEP": ledger.BATCHES_PER_SWEEP,
+    "ROWS_PER_STEP": ledger.ROWS_PER_STEP,
+    "MOST_LOCKED": 100,
     "LANES_KEPT": 32,
     "EVENTS_KEPT": 2048,
     "MOST_SLOTS": floor.MOST_SLOTS,
     "DELAY_STEP": line.DELAY_STEP,
-    "COMMAND": COMMAND,
-    "DEFAULT_PRIORITY": DEFAULT_PRIORITY,
-    "BLOCKED_NEED": BLOCKED,
     "WHOLE": WHOLE,
 }
 
@@ -59,16 +73,18 @@ def verbs() -> dict[str, str]:
 @cache
 def _body() -> str:
     shared = files("maitred.store.valkey") / "lua" / "lib"
-    constants = [f"local {name} = {_lua(value)}" for name, value in CONSTANTS.items()]
-    names = ", ".join(f"{name} = {_lua(text)}" for name, text in NAMES.items())
+    words = [f"local {name} = '{word}'" for name, word in WORDS.items()]
+    bounds = ", ".join(f"{name} = {bound}" for name, bound in BOUNDS.items())
+    names = ", ".join(f"{name} = '{text}'" for name, text in NAMES.items())
     parts = [
         "local VERBS",
         "local function build()",
-        *constants,
+        *words,
+        f"local C = {{ {bounds} }}",
         f"local K = {{ {names} }}",
         *(_shared((shared / f"{name}.lua").read_text()) for name in LIBRARY_ORDER),
         "local verb = {}",
-        *(f"do\n{text}\nend" for text in verbs().values()),
+        *(f"do\nlocal function load()\n{text}\nend\nload()\nend" for text in verbs().values()),
         "return verb",
         "end",
     ]
@@ -117,6 +133,3 @@ def _flags(text: str) -> str:
         raise ValueError("a verb's header has no `flags:` line")
     return ", ".join(f"'{flag}'" for flag in found.group(1).split())
 
-
-def _lua(value: int | str) -> str:
-    return str(value) if isinstance(value, int) else f"'{value}'"

@@ -7,10 +7,12 @@ import asyncio
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
+from maitred.core.batch import Batch, BatchOrder, BatchPut, BatchState, Errand, RowView, Work
 from maitred.core.classes import DurationClass, Limit
 from maitred.core.events import Entry
 from maitred.core.invariants import Violation
@@ -18,6 +20,7 @@ from maitred.core.job import (
     Admission,
     Denial,
     Finish,
+    HoldKind,
     Lease,
     Message,
     Moment,
@@ -33,27 +36,39 @@ from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import Snapshot
 from maitred.errors import (
     AlreadyEnded,
+    BatchReporting,
+    BatchSealed,
+    BatchUnfinished,
     Interactive,
+    LockLost,
     LongerDuration,
     MaitredError,
+    NotFailed,
+    NotHeld,
     NotMovable,
     NotWaiting,
     OtherNonce,
+    OtherSubmitter,
     SettingsForbidden,
+    UnknownBatch,
     UnknownJob,
 )
 from maitred.store.port import (
+    BatchPage,
     Clock,
     Dice,
     EndedPage,
+    HeldPage,
     LinePage,
     Progress,
+    RowPage,
     Status,
     SubmitterView,
     Survey,
     WorkerView,
 )
 from maitred.store.valkey import keys
+from maitred.store.valkey.batches import CODES, decode_batch, decode_batches, illegal_move, read_state
 from maitred.store.valkey.calls import Calls
 from maitred.store.valkey.coalesce import Coalescer
 from maitred.store.valkey.connection import Address
@@ -61,12 +76,14 @@ from maitred.store.valkey.dump import read_dump
 from maitred.store.valkey.news import read_entry
 from maitred.store.valkey.records import (
     Page,
+    decode_holds,
     decode_message,
     decode_running,
     decode_start,
     decode_view,
     encode_order,
     encode_pause,
+    encode_said,
     raw,
     record_key,
     text,
@@ -75,6 +92,7 @@ from maitred.store.valkey.records import (
 # In an order in which the repair of one part can rely on the parts before.
 CHECKED_PARTS = ("jobs", "stacks", "nonces", "places", "own", "ids", "ended", "expiry", "totals")
 PAGE = 200
+BATCHES_AT_ONCE = 200
 
 _REFUSALS: dict[bytes, type[MaitredError]] = {
     b"not-waiting": NotWaiting,
@@ -84,6 +102,13 @@ _REFUSALS: dict[bytes, type[MaitredError]] = {
     b"interactive": Interactive,
     b"longer-duration": LongerDuration,
     b"settings": SettingsForbidden,
+    b"not-failed": NotFailed,
+    b"not-held": NotHeld,
+    b"other-submitter": OtherSubmitter,
+    b"sealed": BatchSealed,
+    b"reporting": BatchReporting,
+    b"unfinished": BatchUnfinished,
+    b"lock-lost": LockLost,
 }
 
 
@@ -155,6 +180,123 @@ class ValkeyStore:
         )
         return Admission(record, cast(Denial, text(denied)))
 
+    async def prioritise(self, id: str, priority: int) -> None:
+        """Give a waiting job another priority."""
+        self._refuse(await self._call("prioritise", raw(id), priority), id)
+
+    async def retry(self, id: str) -> None:
+        """Let a failed job go on where it failed."""
+        self._refuse(await self._call("retry", raw(id)), id)
+
+    async def hold(self, kind: HoldKind, name: str, by: str, reason: str) -> None:
+        """Hold a job, or many."""
+        self._refuse(await self._call("hold", kind, raw(name), encode_pause(by, reason)), name)
+
+    async def unhold(self, kind: HoldKind, name: str) -> None:
+        """Take a hold away."""
+        self._refuse(await self._call("unhold", kind, raw(name)), name)
+
+    async def create_batch(self, order: BatchOrder) -> BatchPut:
+        """Make a batch, or give the known one."""
+        answer = await self._call(
+            "create_batch",
+            raw(order.external_id),
+            raw(str(order.submitter)),
+            raw(order.profile),
+            order.submission,
+            int(order.expanding),
+            int(order.sealed),
+        )
+        self._refuse(answer)
+        return BatchPut(text(answer[0]), created=bool(answer[1]))
+
+    async def seal_batch(self, id: str, *, token: bytes = b"", fault: str = "") -> None:
+        """Close a batch."""
+        self._refuse(await self._call("seal_batch", raw(id), token, raw(fault)), id)
+
+    async def lock_batch(self, owner: str, token: bytes) -> Errand | None:
+        """Lock the oldest batch that has work."""
+        answer = await self._call("lock_batch", raw(owner), token)
+        if not answer:
+            return None
+        *batch, work = answer
+        return Errand(decode_batch(*batch), cast(Work, text(work)))
+
+    async def keep_batch(self, id: str, token: bytes) -> None:
+        """Keep a lock."""
+        self._refuse(await self._call("keep_batch", raw(id), token, 0), id)
+
+    async def unlock_batch(self, id: str, token: bytes) -> None:
+        """Give a lock up."""
+        with suppress(LockLost):
+            self._refuse(await self._call("keep_batch", raw(id), token, 1), id)
+
+    async def mark_rows(self, id: str, token: bytes, reported: Sequence[tuple[str, str]]) -> None:
+        """Note what is being reported of some jobs."""
+        args = [raw(part) for row in reported for part in row]
+        self._refuse(await self._call("mark_rows", raw(id), token, *args), id)
+
+    async def report_batch(self, id: str, token: bytes, report: bytes, *, send: bool) -> BatchState:
+        """Store a report and end the batch."""
+        answer = await self._call("report_batch", raw(id), token, report, int(send))
+        self._refuse(answer, id)
+        return read_state(answer[0])
+
+    async def sent_batch(self, id: str, token: bytes, try_again_in: int | None) -> None:
+        """Note what became of sending a report."""
+        again = "" if try_again_in is None else try_again_in
+        self._refuse(await self._call("sent_batch", raw(id), token, again), id)
+
+    async def update_batch(self, id: str) -> None:
+        """Ask for an update report."""
+        self._refuse(await self._call("update_batch", raw(id)), id)
+
+    async def remove_batch(self, id: str) -> None:
+        """Delete a batch with its jobs."""
+        self._refuse(await self._call("remove_batch", raw(id)), id)
+
+    async def batch(self, id: str) -> Batch | None:
+        """Show a batch."""
+        found = await self._call("batch", raw(id))
+        return decode_batch(*found) if found else None
+
+    async def batches(
+        self,
+        state: str | None = None,
+        external_id: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> BatchPage:
+        """Show batches, newest first."""
+        code = CODES[BatchState(state)] if state else ""
+        found: list[Batch] = []
+        following = cursor or ""
+        total = 0
+        while True:
+            flat, more, total = await self._call(
+                "batches", code, raw(external_id or ""), following, limit - len(found), BATCHES_AT_ONCE
+            )
+            found += decode_batches(flat)
+            following = text(more)
+            if not following or len(found) == limit:
+                return BatchPage(found, following or None, None if state else total)
+
+    async def batch_rows(self, id: str, after: int, limit: int) -> RowPage:
+        """Show the jobs of a batch."""
+        answer = await self._call("batch_rows", raw(id), after, limit)
+        self._refuse(answer, id)
+        flat, following = answer
+        rows = [
+            RowView(text(flat[i]), flat[i + 1], *(text(part) for part in flat[i + 2 : i + 5]))
+            for i in range(0, len(flat), 5)
+        ]
+        return RowPage(rows, following or None)
+
+    async def held(self, offset: int, limit: int) -> HeldPage:
+        """Show the jobs that are held."""
+        *page, views, total = await self._call("held", offset, limit)
+        return HeldPage(_views(views, Page.read(*page)), total)
+
     async def pause(self, by: str, reason: str) -> None:
         """Start nothing more."""
         await self._call("pause", encode_pause(by, reason))
@@ -176,7 +318,14 @@ class ValkeyStore:
         args: list[bytes] = []
         for result in results:
             record, token = result.lease
-            args += (record_key(record), token, raw(result.code), raw(result.message), result.result)
+            args += (
+                record_key(record),
+                token,
+                raw(result.code),
+                raw(result.message),
+                result.result,
+                encode_said(result),
+            )
         return await self._shift("finish", [result.lease for result in results], worker, *args)
 
     async def hand_back(self, worker: str, leases: Sequence[Lease]) -> Shift:
@@ -270,7 +419,7 @@ class ValkeyStore:
 
     async def status(self) -> Status:
         """Show the queue."""
-        *page, counts, jobs, waiting, free, settings, crews, workers = await self._call("status")
+        *page, counts, jobs, waiting, free, settings, crews, workers, holds = await self._call("status")
         shown = Page.read(*page)
         kept = _read_settings(settings)
         serves = json.loads(crews)
@@ -290,6 +439,8 @@ class ValkeyStore:
                     workers[i : i + 6] for i in range(0, len(workers), 6)
                 )
             ],
+            holds=decode_holds(holds),
+            space_used=0 if shown.space_free is None else kept.space - shown.space_free,
         )
 
     async def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[Violation]:
@@ -339,6 +490,10 @@ class ValkeyStore:
         if isinstance(answer, bytes):
             if answer == b"unknown-job":
                 raise UnknownJob(self.queue, id)
+            if answer == b"unknown-batch":
+                raise UnknownBatch(self.queue, id)
+            if answer.startswith(b"illegal-move"):
+                raise illegal_move(answer)
             raise _REFUSALS[answer]
 
 

@@ -1,5 +1,5 @@
 -- configure: makes the queue or takes new settings; the order cannot change while scheduled or bulk jobs wait,
--- nor names and caps of the classes and the policy while any job waits or runs.
+-- nor names and caps of the classes and the policy while any job waits or runs, nor stages while any has not ended.
 -- args: now, dice, settings (JSON text), number of stages
 -- answers: {next_at} or the code of a refusal
 -- flags:
@@ -11,14 +11,15 @@ local function same_plan(one, other)
   return same
 end
 
+local function same_stages(one, other)
+  return table.concat(one, '\n') == table.concat(other, '\n')
+end
+
 verb.configure = function(keys, args)
   local key = keys[1]
   local prefix = string.sub(key, 1, #key - #K.Floor)
   if call('EXISTS', key) == 0 then
-    local counts = {}
-    for i = 1, #read_settings(args[3]).caps + 4 + tonumber(args[4]) do counts[i] = 0 end
-    call('SET', key, struct.pack(FLOOR, SCHEMA, 0, 0, 0, 0, 0, NEVER, NEVER, NEVER, NEVER, 0, 0, 0, 0, NEVER, 0, 0)
-      .. struct.pack(doubles(#counts), unpack(counts)))
+    call('SET', key, new_floor(#read_settings(args[3]).caps + 4 + tonumber(args[4])))
     call('SET', prefix .. K.Settings, args[3])
   end
   local q, fault = open(keys, args)
@@ -32,12 +33,18 @@ verb.configure = function(keys, args)
       if lane.band >= SCHEDULED and call('ZCARD', lane.key) > 0 then refusal = 'settings' end
     end
   end
+  if not same_stages(q.settings.stages, new.stages) then
+    local unended = -(q.counts[3] or 0) - (q.counts[4] or 0)
+    for _, count in ipairs(q.counts) do unended = unended + count end
+    if unended > 0 then refusal = 'settings' end
+  end
   if not refusal then
     q.settings = new
+    for i = 4 + #new.stages + 1, #q.counts do q.counts[i] = nil end
     for k = #q.used + 1, #new.caps do q.used[k] = 0 end
     for k = #new.caps + 1, #q.used do q.used[k] = nil end
     call('SET', prefix .. K.Settings, args[3])
-    tell_house(q)
+    tell.house(q)
   end
   local _, moment = finish_verb(q)
   return refusal or { moment }

@@ -23,7 +23,7 @@ verb.delay = function(keys, args)
     local own = is_own(r)
     local release, arrival = place_of(q, r)
     leave_line(q, r)
-    r.release, r.arrival = last_release(q, r.band, r.priority, release) + DELAY_STEP, arrival
+    r.release, r.arrival = last_release(q, r.band, r.priority, release) + C.DELAY_STEP, arrival
     if own then
       join_own(q, r)
     else
@@ -32,7 +32,7 @@ verb.delay = function(keys, args)
       call('ZADD', q.prefix .. K.SubmitterInfo .. lane_of(r) .. '/' .. r.submitter, next_seq(q), r.key)
     end
     touch(q, r)
-    if q.news then tell_run(q, 'C', r.key) end
+    if q.news then tell.run(q, 'C', r.key) end
   end
   local _, moment = finish_verb(q)
   return refusal or { moment }

@@ -21,7 +21,7 @@ end
 verb.join = function(keys, args)
   local q, fault = open(keys, args)
   if not q then return fault end
-  if tonumber(args[4]) > MOST_SLOTS then return redis.error_reply('SLOTS a worker has at most ' .. MOST_SLOTS) end
+  if tonumber(args[4]) > C.MOST_SLOTS then return redis.error_reply('SLOTS a worker has at most ' .. C.MOST_SLOTS) end
   catch_up(q)
   local needs = {}
   for i = 5, #args do needs[#needs + 1] = args[i] end
@@ -36,7 +36,7 @@ verb.join = function(keys, args)
   w.slots, w.crew, w.listed = tonumber(args[4]), crew, false
   set_draining(q, w, false)
   save_worker(q, w)
-  tell_house(q)
+  tell.house(q)
   extend(q, w)
   settle(q, w)
   w.listed = false

@@ -10,7 +10,7 @@ verb.leave = function(keys, args)
   if w then
     set_draining(q, w, true)
     save_worker(q, w)
-    tell_house(q)
+    tell.house(q)
     unhand(q, w, {})
   end
   return shift(q, w, {})

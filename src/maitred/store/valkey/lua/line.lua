@@ -1,7 +1,7 @@
 -- line: shows waiting jobs in line order, from a cursor on. A cursor keeps the time of the first page, so that
 -- a place which falls due in between is neither missed nor shown twice.
 -- args: now, dice, cursor ('' or what the last page answered), how many
--- answers: {now, paused, limits, used, {views}, next cursor or '', how many wait}
+-- answers: {now, paused, limits, used, space, {views}, next cursor or '', how many wait}
 -- flags: no-writes
 local function collect(group, low, high, want, found, due)
   for _, lane in ipairs(group) do

@@ -7,7 +7,7 @@ verb.pause = function(keys, args)
   if not q then return fault end
   catch_up(q)
   q.paused = true
-  tell_house(q)
+  tell.house(q)
   call('SET', q.prefix .. K.Paused, q.now_text .. ' ' .. args[3])
   local _, moment = finish_verb(q)
   return { moment }

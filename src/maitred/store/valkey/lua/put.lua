@@ -3,12 +3,25 @@
 -- answers: {next_at, one entry per job: {outcome, record, version} or the code of a refusal}
 -- flags:
 local ORDER = '<BBBBddBdHc0Hc0Hc0'
+local LEDGER = '<Hc0Hc0I4c0Bc0Hc0d'
+local POLICY_FLOOR, FOR_LEDGER, ORDER_EXEMPT, ONLY_NEW = 1, 2, 4, 8
 
+local function flagged(flags, flag)
+  return math.floor(flags / flag) % 2 == 1
+end
+
+-- Most orders have nothing for the ledger, and are spared the reading of it.
 local function read_order(bytes)
-  local band, priority, level, elastic, duration, delay, policy_floor, expires, id, submitter, need =
+  local band, priority, level, elastic, duration, delay, flags, expires, id, submitter, need, at =
     struct.unpack(ORDER, bytes)
-  return { band = band, priority = priority, level = level, elastic = elastic, duration = duration, delay = delay,
-    policy_floor = policy_floor, expires = expires, id = id, submitter = submitter, need = need }
+  local o = { band = band, priority = priority, level = level, elastic = elastic, duration = duration, delay = delay,
+    policy_floor = flags % 2 == POLICY_FLOOR, expires = expires, id = id, submitter = submitter, need = need,
+    batch = '', exempt = false, only_new = false, more = false }
+  if flagged(flags, FOR_LEDGER) then
+    o.more, o.exempt, o.only_new = true, flagged(flags, ORDER_EXEMPT), flagged(flags, ONLY_NEW)
+    o.batch, o.profile, o.label, o.token, o.ledger, o.status = struct.unpack(LEDGER, bytes, at)
+  end
+  return o
 end
 
 local function describe(q, r, o, body)
@@ -16,16 +29,17 @@ local function describe(q, r, o, body)
   mark(r, ELASTIC, o.elastic == 1)
   q.bodies[r.key] = body
   touch(q, r)
-  if q.news then tell_run(q, 'C', r.key) end
+  if q.news then tell.run(q, 'C', r.key) end
 end
 
 local function place_anew(q, r, o, arrival)
   r.band = o.band
   r.delay, r.recent = delay_of(q, o)
   r.release, r.arrival = q.now + r.delay, arrival
+  if q.settings.provisioning > 0 then mark(r, LACKING, lacks_space(q, r)) end
 end
 
-local function stand_in_line(q, r, o)
+local function arrive(q, r, o)
   if o.band < SCHEDULED then
     join_own(q, r)
   else
@@ -45,6 +59,7 @@ local function update(q, r, o, body)
   if sure_of(q, o.elastic == 1, o.duration, o.level) > sure_of(q, has(r, ELASTIC), r.duration, r.level) then
     return 'longer-duration'
   end
+  if q.settings.staged and r.stage > 0 then o.need = r.need end
   if r.phase == 'H' then
     describe(q, r, o, body)
     return { 'updated', r.record, r.version }
@@ -54,7 +69,7 @@ local function update(q, r, o, body)
     describe(q, r, o, body)
     place_anew(q, r, o, next_seq(q))
     mark(r, BLOCKED, is_blocked(q, r.id))
-    stand_in_line(q, r, o)
+    arrive(q, r, o)
     return { 'upgraded', r.record, r.version }
   end
   if lane_name(r.band, o.priority, o.level, need_of(r, o.need)) ~= lane_of(r) then
@@ -76,7 +91,7 @@ end
 
 local function full(q, o)
   if q.waiting >= q.settings.max_total then return 'full-total' end
-  if q.waiting >= q.settings.max_per_submitter
+  if not o.exempt and q.waiting >= q.settings.max_per_submitter
     and waiting_of(q, o.submitter) >= q.settings.max_per_submitter then
     return 'full-per_submitter'
   end
@@ -92,6 +107,50 @@ local function unended(q, r)
   return r
 end
 
+-- A key that the batch has is passed over by those that only create.
+local function known_row(q, o)
+  local row = batch.at(q, o.batch) and batch.row_at(q, o.batch, o.id)
+  if not row then return nil end
+  local r = job_at(q, row.record)
+  return { 'known', number8(row.record), r and r.version or 0 }
+end
+
+-- What forbids this PUT because of the batch that it names, or that its job is in.
+local function not_for_batch(q, o, old, live)
+  local mine = old and has(old, EXTRA) and batch.at(q, extra_of(q, old).batch)
+  if mine and batch.is_frozen(mine) then return 'reporting' end
+  if o.batch == '' then return nil end
+  local b = batch.at(q, o.batch)
+  if not b then return 'no-batch' end
+  if o.token ~= '' and b.token ~= o.token then return 'lock-lost' end
+  if live then
+    if extra_of(q, live).batch ~= o.batch or o.only_new then return 'other-batch' end
+    return nil
+  end
+  return b.sealed and 'sealed' or nil
+end
+
+-- Puts a new job into its batch; a new version stays in that of the last until it is reported.
+local function enlist(q, r, o, old)
+  local before = old and has(old, EXTRA) and batch.at(q, extra_of(q, old).batch)
+  local b = batch.at(q, o.batch) or (before and before.sequence == 0 and before)
+  if not b then return end
+  local row = batch.row_at(q, b.id, r.id)
+  change_extra(q, r).batch = b.id
+  batch.count(q, b.id, r, 1)
+  batch.set_row(q, b, r.id, r.key, o.more and o.label ~= '' and o.label or row and row.label or '', '')
+  b.modified, b.aged = q.now, q.now
+end
+
+local function note_more(q, r, o)
+  mark(r, EXEMPT, o.exempt)
+  if o.profile ~= '' then change_extra(q, r).profile = o.profile end
+  if o.ledger ~= '' then
+    local x = change_extra(q, r)
+    x.ledger, x.status = o.ledger, o.status
+  end
+end
+
 local function create(q, o, body, old, live)
   local r = new_job(q, o.id, o.submitter, o.need, o.band, body)
   local outcome = 'created'
@@ -101,9 +160,11 @@ local function create(q, o, body, old, live)
   if live then
     outcome, r.created = 'next-version', live.created
     mark(r, OLDER, true)
-    if q.news then tell_version(q, live.key, r.key) end
+    if q.news then tell.version(q, live.key, r.key) end
   end
   describe(q, r, o, body)
+  if o.more then note_more(q, r, o) end
+  if o.more or old then enlist(q, r, o, old) end
   place_anew(q, r, o, r.record)
   if is_blocked(q, r.id) then mark(r, BLOCKED, true) end
   return r, { outcome, r.record, r.version }
@@ -113,6 +174,7 @@ end
 local function start_at_once(q, r, o, body)
   if q.waiting > 0 or q.paused or q.free <= 0 or (r.expires > 0 and r.expires <= q.now) then return false end
   if (r.release > q.now and not q.settings.eager) or has(r, BLOCKED) then return false end
+  if has(r, LACKING) or (q.flags > 0 and hold_reason(q, r)) then return false end
   local units = free_units(q)
   local worker = not first_full(units, r.level) and pick(q, room_for(q), r.need)
   if not worker then return false end
@@ -145,14 +207,21 @@ verb.put = function(keys, args)
     local body = args[2 * i + 2]
     local old = newest[o.id] and q.jobs[newest[o.id]]
     local live = unended(q, old)
-    if o.level > #q.settings.caps then
+    local refusal = (o.more or old) and not_for_batch(q, o, old, live)
+    local passed = o.only_new and known_row(q, o)
+    if passed then
+      answers[i] = passed
+    elseif o.level > #q.settings.caps then
       answers[i] = 'no-class'
     elseif live and live.submitter ~= o.submitter then
       answers[i] = 'other-submitter'
     elseif live and live.band == INTERACTIVE then
       answers[i] = 'interactive'
-    elseif announced and o.need ~= COMMAND and not q.crews.by_need[o.need] then
+    elseif announced and o.need ~= COMMAND and not q.crews.by_need[o.need]
+      and string.sub(o.need, 1, #STAGE) ~= STAGE then
       answers[i] = 'unknown-handler'
+    elseif refusal then
+      answers[i] = refusal
     elseif old and (old.phase == 'W' or old.phase == 'H') then
       answers[i] = update(q, old, o, body)
     else
@@ -161,7 +230,7 @@ verb.put = function(keys, args)
         local r
         r, answers[i] = create(q, o, body, old, live)
         newest[o.id] = r.key
-        if #orders > 1 or not start_at_once(q, r, o, body) then stand_in_line(q, r, o) end
+        if #orders > 1 or not start_at_once(q, r, o, body) then arrive(q, r, o) end
       end
     end
   end

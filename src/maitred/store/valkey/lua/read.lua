@@ -1,6 +1,6 @@
 -- read: shows jobs by id, the newest version or the one asked for.
 -- args: now, dice, then two for each job: id, version ('' for the newest)
--- answers: {now, paused, limits, used, {a view, or '' where there is none}}
+-- answers: {now, paused, limits, used, space, {a view, or '' where there is none}}
 -- flags: no-writes
 verb.read = function(keys, args)
   local q, fault = open(keys, args)

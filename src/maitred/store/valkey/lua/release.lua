@@ -10,6 +10,7 @@ verb.release = function(keys, args)
   if r then
     leave_line(q, r)
     to_front(q, r)
+    stand_in_line(q, r)
   end
   local _, moment = finish_verb(q)
   return refusal or { moment }

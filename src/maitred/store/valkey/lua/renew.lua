@@ -20,9 +20,10 @@ local function missed_by(q, w, named)
   end
   give_back(q, w, gone, false)
   if #records > 0 then
-    local bodies = load_whole(q, records)
+    local bodies, data = load_whole(q, records)
     for i, lease in ipairs(missing) do
-      starts[i] = encode_start(q.jobs[lease.record], lease.token, lease.start, lease.duration, bodies[i])
+      local r = q.jobs[lease.record]
+      starts[i] = encode_start(r, extra_of(q, r), lease.token, lease.start, lease.duration, bodies[i], data[i])
     end
   end
   return starts

@@ -7,7 +7,7 @@ verb.resume = function(keys, args)
   if not q then return fault end
   catch_up(q)
   q.paused = false
-  tell_house(q)
+  tell.house(q)
   call('DEL', q.prefix .. K.Paused)
   local _, moment = finish_verb(q)
   return { moment }

@@ -1,6 +1,6 @@
 -- running: shows the jobs that run, each worker's in the order in which they started.
 -- args: now, dice
--- answers: {now, paused, limits, used, {views}}
+-- answers: {now, paused, limits, used, space, {views}}
 -- flags: no-writes
 verb.running = function(keys, args)
   local q, fault = open(keys, args)

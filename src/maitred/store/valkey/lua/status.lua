@@ -1,7 +1,7 @@
 -- status: shows the queue: counts, slots, workers, settings, and why it is paused.
 -- args: now, dice
--- answers: {now, paused, limits, used, {counts: pending, held, failed, completed, each stage}, jobs, waiting, free,
---   settings, crews, {name, slots, draining, crew, lease end, leases, …}}
+-- answers: {now, paused, limits, used, space, {counts: pending, held, failed, completed, each stage}, jobs, waiting, free,
+--   settings, crews, {name, slots, draining, crew, lease end, leases, …}, {flag, who holds it and why, …}}
 -- flags: no-writes
 verb.status = function(keys, args)
   local q, fault = open(keys, args)
@@ -16,5 +16,6 @@ verb.status = function(keys, args)
     end
   end
   return page(q, q.counts, call('HLEN', q.prefix .. K.Ids), q.waiting, q.free,
-    call('GET', q.prefix .. K.Settings), call('GET', q.prefix .. K.Crews) or '{}', workers)
+    call('GET', q.prefix .. K.Settings), call('GET', q.prefix .. K.Crews) or '{}', workers,
+    q.flags > 0 and call('HGETALL', q.prefix .. K.Holds) or {})
 end

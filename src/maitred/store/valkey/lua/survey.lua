@@ -1,7 +1,7 @@
 -- survey: what a server needs to foresee starts: the floor, the lanes and how many stand there. Whoever asks is
 -- listening from now on, so what changes afterwards is in `Events`, after the id that is answered.
 -- args: now, dice, how long changes are told from now on
--- answers: {now, paused, limits, used, settings, {id of the last entry, its number}, waiting, {what each crew with a
+-- answers: {now, paused, limits, used, space, settings, {id of the last entry, its number}, waiting, {what each crew with a
 --   live worker serves}, {lane, places, …}, {record, lease, need, draining, …}}
 -- flags: allow-oom
 local function last_entry(q)

@@ -6,7 +6,7 @@ verb.tick = function(keys, args)
   local q, fault = open(keys, args)
   if not q then return fault end
   catch_up(q)
-  local swept = sweep(q, SWEPT_PER_TICK)
+  local swept = sweep(q, C.SWEPT_PER_TICK)
   local _, moment = finish_verb(q)
-  return { swept == SWEPT_PER_TICK and q.now or moment, q.now }
+  return { swept == C.SWEPT_PER_TICK and q.now or moment, q.now }
 end

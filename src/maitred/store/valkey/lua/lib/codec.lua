@@ -3,7 +3,7 @@
 
 local call = redis.call
 local FRONT, IMMEDIATE, SCHEDULED, INTERACTIVE = 0, 1, 2, 4
-local OWN, ELASTIC, OLDER, BLOCKED = 1, 2, 4, 8
+local OWN, ELASTIC, OLDER, BLOCKED, LACKING, PROVISIONED, EXEMPT, EXTRA = 1, 2, 4, 8, 16, 32, 64, 128
 -- How a run gives way: not at all, past the fastest cap, or first of all.
 local SPECIFIC_RUN, ELASTIC_RUN, INTERACTIVE_RUN = 0, 1, 2
 -- After these the record is no longer the run's: its end, or its removal, was told when the stop was asked.
@@ -13,9 +13,14 @@ local TOP = 9007199254740992
 local HEAD = '<c1BBBBBI4HHHi4ddddddddHc0Hc0Hc0Hc0'
 -- Where the time of the end and the strings stand in a head, for the one change that does not take it apart.
 local ENDED_AT, STRINGS_AT = 61, 85
-local NO_END = struct.pack('<Bc0I4c0I4c0', 0, '', 0, '', 0, '')
+local END = '<Bc0I4c0I4c0'
+local NO_END = struct.pack(END, 0, '', 0, '', 0, '')
 local LEASE = '<c16ddBBBdBc0Bc0'
-local START = '<c1c8c16ddI4HHc0Hc0'
+local START = '<c1c8c16ddI4HHc0Hc0I4c0I4c0Hc0d'
+-- What only some jobs have: batch, profile, space needed, identifiers, their own hold, and their id and the version of
+-- their state in the ledger's tree.
+local EXTRAS = '<Hc0Hc0dI4c0I4c0Hc0d'
+local NO_EXTRA = { batch = '', profile = '', space = 0, identifiers = '', hold = '', ledger = '', status = 0 }
 
 local function key8(number)
   return struct.pack('>I8', number)
@@ -34,13 +39,24 @@ local function decode_job(key, bytes)
     level = level, flags = flags, version = version, attempt = attempt, unspent = unspent, retries = retries,
     recent = recent, created = created, release = release, arrival = arrival, expires = expires, delay = delay,
     ended = ended, previous = previous, duration = duration, id = id, submitter = submitter, need = need, worker = worker,
-    tail = string.sub(bytes, at), saved = false, gone = false }
+    tail = string.sub(bytes, at), saved = false, gone = false, extra = false }
 end
 
 local function encode_job(r)
   return struct.pack(HEAD, r.phase, r.stage, r.band, r.priority, r.level, r.flags, r.version, r.attempt, r.unspent,
     r.retries, r.recent, r.created, r.release, r.arrival, r.expires, r.delay, r.ended, r.previous,
     r.duration, #r.id, r.id, #r.submitter, r.submitter, #r.need, r.need, #r.worker, r.worker) .. r.tail
+end
+
+local function decode_extra(bytes)
+  local batch, profile, space, identifiers, hold, ledger, status = struct.unpack(EXTRAS, bytes)
+  return { batch = batch, profile = profile, space = space, identifiers = identifiers, hold = hold, ledger = ledger,
+    status = status }
+end
+
+local function encode_extra(x)
+  return struct.pack(EXTRAS, #x.batch, x.batch, #x.profile, x.profile, x.space, #x.identifiers, x.identifiers,
+    #x.hold, x.hold, #x.ledger, x.ledger, x.status)
 end
 
 local function decode_lease(bytes)
@@ -54,11 +70,13 @@ local function encode_lease(l)
     #l.lowered, l.lowered, #l.stopping, l.stopping)
 end
 
-local function encode_start(r, token, start, duration, body)
-  return struct.pack(START, 'S', r.key, token, start, duration, r.version, r.attempt, #r.id, r.id, #r.need, r.need) .. body
+local function encode_start(r, x, token, start, duration, body, data)
+  return struct.pack(START, 'S', r.key, token, start, duration, r.version, r.attempt, #r.id, r.id, #r.need, r.need,
+    #data, data, #x.identifiers, x.identifiers, #x.ledger, x.ledger, x.status) .. body
 end
 
--- Flags: a place of its own, elastic, whether an older version may still run, and whether it waits for a stop.
+-- Flags: a place of its own, elastic, whether an older version may still run, whether it waits for a stop, lacks space,
+-- has space, does not count against its submitter, and has more to it.
 local function has(r, flag)
   return math.floor(r.flags / flag) % 2 == 1
 end
@@ -88,8 +106,9 @@ local function lane_name(band, priority, level, need)
   return prefix .. need
 end
 
--- Nobody serves the need of a job that waits for a stop.
+-- Nobody serves the need of a job that waits for a stop; one that lacks space stands in lanes of its own.
 local function need_of(r, need)
+  if has(r, LACKING) then need = LACKING_NEED .. need end
   return has(r, BLOCKED) and BLOCKED_NEED .. need or need
 end
 

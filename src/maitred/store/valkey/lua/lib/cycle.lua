@@ -5,7 +5,7 @@
 -- Answers what the caller starts; the rest goes into the inboxes of other workers.
 local function cycle(q, caller)
   local mine = {}
-  q.more, q.overdue_at, q.left = false, NEVER, STARTS_PER_CYCLE
+  q.more, q.overdue_at, q.left = false, NEVER, C.STARTS_PER_CYCLE
   if q.paused then return mine end
   local patient = true
   local again, early, freed
@@ -23,7 +23,7 @@ end
 local function next_at(q)
   local moment = math.min(q.expiry_at, q.lease_at)
   if not q.paused then moment = math.min(moment, q.due_at, q.overdue_at) end
-  if q.more then moment = q.now end
+  if q.more or q.returning > 0 or q.trash > 0 then moment = q.now end
   return moment < NEVER and moment or -1
 end
 

@@ -1,5 +1,5 @@
 -- How a run and a job end, and how a job comes back to the line.
--- gives: log, end_run, end_job, expire, end_stopped, to_front, give_back, expire_due, catch_up, sweep
+-- gives: log, end_run, end_job, end_for_space, expire, set_message, to_front, stand_in_line, stand, go_on, let_return, return_space, give_back, expire_due, catch_up
 
 local function run_entry(q, stage, version, attempt, worker, start, code)
   return struct.pack('<BI4HddHc0Bc0', stage, version, attempt, start, q.now, #worker, worker, #code, code)
@@ -10,35 +10,59 @@ local function log(q, r, lease, code)
 end
 
 local function end_entry(code, message, result)
-  return struct.pack('<Bc0I4c0I4c0', #code, code, #message, message, #result, result)
+  return struct.pack(END, #code, code, #message, message, #result, result)
+end
+
+-- Says how the job ended, or, without a code, what it says of itself; its runs stay.
+local function set_end(r, code, message, result)
+  local _, _, _, at = struct.unpack(END, r.tail)
+  r.tail = end_entry(code, message, result) .. string.sub(r.tail, at)
+end
+
+local function set_message(r, message)
+  set_end(r, '', message, '')
 end
 
 -- The record of a running job as it is when its run ends it for good. This is what is done most often, so the
--- record is not taken apart for it. Counts it, and lists it as ended.
+-- record is not taken apart for it. Counts it, and lists it as ended. Only for jobs that have no more to them.
 local function end_run(q, record, bytes, lease, code, message, result)
   local stage, version, attempt = struct.unpack('<xBxxxxI4H', bytes)
   local _, _, _, worker, at = struct.unpack('<Hc0Hc0Hc0Hc0', bytes, STRINGS_AT)
+  local _, _, _, runs = struct.unpack(END, bytes, at)
   local before, after = 4 + stage, code == '' and 4 or 3
   q.counts[before] = q.counts[before] - 1
   q.counts[after] = q.counts[after] + 1
   add(q, q.prefix .. K.Ended, q.now_text, record)
-  if q.news then tell_end(q, record, code) end
+  if q.news then tell.ended(q, record, code) end
   return 'E' .. string.sub(bytes, 2, ENDED_AT - 1) .. struct.pack('<d', q.now)
     .. string.sub(bytes, ENDED_AT + 8, at - 1) .. end_entry(code, message, result)
-    .. string.sub(bytes, at + #NO_END) .. run_entry(q, stage, version, attempt, worker, lease.start, code)
+    .. string.sub(bytes, runs) .. run_entry(q, stage, version, attempt, worker, lease.start, code)
 end
 
--- Ends the job for good. Its record must not stand in line any more.
+-- Gives a job's space back, once.
+local function return_space(q, r)
+  if has(r, PROVISIONED) then
+    mark(r, PROVISIONED, false)
+    q.space_used = q.space_used - extra_of(q, r).space
+  end
+end
+
+-- Ends the job for good. Its record must not stand in line any more. A batch's jobs are kept as long as the batch.
 local function end_job(q, r, code, message, result)
   counted(q, r, -1)
+  if r.phase == 'H' then unlist_held(q, r) end
+  return_space(q, r)
+  local x = extra_of(q, r)
+  if x.hold ~= '' then change_extra(q, r).hold = '' end
   r.phase, r.ended = 'E', q.now
   set_own(r, false)
   mark(r, BLOCKED, false)
-  r.tail = end_entry(code, message, result) .. string.sub(r.tail, #NO_END + 1)
+  mark(r, LACKING, false)
+  set_end(r, code, message, result)
   counted(q, r, 1)
-  add(q, q.prefix .. K.Ended, q.now_text, r.key)
+  add(q, q.prefix .. (x.batch == '' and K.Ended or K.Kept), q.now_text, r.key)
   touch(q, r)
-  if q.news then tell_end(q, r.key, code) end
+  if q.news then tell.ended(q, r.key, code) end
 end
 
 local function expire(q, r)
@@ -54,13 +78,71 @@ local function end_stopped(q, r, lease)
   end_job(q, r, code, message, '')
 end
 
+local function end_for_space(q, r)
+  end_job(q, r, 'space', string.format('needs %.0f bytes of space, and there are %.0f', extra_of(q, r).space,
+    q.settings.space), '')
+end
+
 local function to_front(q, r)
-  r.phase, r.band, r.worker = 'W', FRONT, ''
-  r.release, r.arrival = q.now, next_seq(q)
+  r.band, r.release, r.arrival = FRONT, q.now, next_seq(q)
+end
+
+-- Gives a job a place of its own at its release and arrival.
+local function stand_in_line(q, r)
+  counted(q, r, -1)
+  r.phase, r.worker = 'W', ''
+  counted(q, r, 1)
   mark(r, BLOCKED, is_blocked(q, r.id))
+  mark(r, LACKING, lacks_space(q, r))
+  if has(r, LACKING) and over_budget(q, r) then
+    end_for_space(q, r)
+    return
+  end
   join_own(q, r)
   touch(q, r)
-  if q.news then tell_run(q, 'C', r.key) end
+  if q.news then tell.run(q, 'C', r.key) end
+end
+
+-- The same, unless something holds it.
+local function stand(q, r)
+  local reason = hold_reason(q, r)
+  if reason then
+    set_held(q, r, reason)
+  else
+    stand_in_line(q, r)
+  end
+end
+
+-- Lets jobs go on whose hold was taken away, some in each step.
+local function let_return(q)
+  local left = C.RETURNS_PER_STEP
+  while q.returning > 0 and left > 0 do
+    local flag = call('LINDEX', q.prefix .. K.Returning, 0)
+    local key = q.prefix .. K.HeldBy .. flag
+    local records = call('ZRANGE', key, 0, left - 1)
+    if #records > 0 then call('ZREMRANGEBYRANK', key, 0, #records - 1) end
+    if call('EXISTS', key) == 0 then
+      call('LPOP', q.prefix .. K.Returning)
+      q.returning = q.returning - 1
+    end
+    for _, record in ipairs(records) do
+      local r = job_at(q, record)
+      if r and r.phase == 'H' then
+        call('ZREM', q.prefix .. K.Held, record)
+        stand(q, r)
+      end
+    end
+    left = left - #records
+  end
+end
+
+-- Lets a job wait that ran; an older version that would wait ends instead.
+local function go_on(q, r)
+  if call('HGET', q.prefix .. K.Ids, r.id) == r.key then
+    stand(q, r)
+  else
+    end_job(q, r, 'superseded', 'a newer version took its place', '')
+  end
 end
 
 -- Gives back the leases (all of one worker): last started first, so that the first started goes first again.
@@ -79,17 +161,19 @@ local function give_back(q, w, leases, lost)
     elseif not SETTLED[lease.stopping] then
       log(q, r, lease, lost and 'lost' or 'handed-back')
       if call('HGET', q.prefix .. K.Ids, r.id) ~= lease.record then
-        end_job(q, r, 'superseded', 'a newer version took its place', '')
+        go_on(q, r)
       elseif not (lost and lease.confirmed == 1) and r.unspent < q.settings.attempts then
         r.unspent = r.unspent + 1
         r.attempt = r.attempt - 1
         to_front(q, r)
+        stand(q, r)
       else
         r.unspent = 0
         if r.attempt >= q.settings.attempts then
           end_job(q, r, 'attempts', string.format('lost with its worker %d times', r.attempt), '')
         else
           to_front(q, r)
+          stand(q, r)
         end
       end
     end
@@ -101,7 +185,7 @@ local function expire_due(q)
   if q.now < q.expiry_at then return end
   flush(q)
   local key = q.prefix .. K.Expiry
-  for _, record in ipairs(call('ZRANGEBYSCORE', key, '-inf', q.now, 'LIMIT', 0, EXPIRIES_PER_STEP)) do
+  for _, record in ipairs(call('ZRANGEBYSCORE', key, '-inf', q.now, 'LIMIT', 0, C.EXPIRIES_PER_STEP)) do
     local r = job_at(q, record)
     if r and r.phase == 'W' then
       leave_line(q, r)
@@ -118,53 +202,13 @@ local function catch_up(q)
   expire_due(q)
   if q.now >= q.lease_at then
     local key = q.prefix .. K.Workers
-    for _, name in ipairs(call('ZRANGEBYSCORE', key, '-inf', q.now, 'LIMIT', 0, WORKERS_PER_STEP)) do
+    for _, name in ipairs(call('ZRANGEBYSCORE', key, '-inf', q.now, 'LIMIT', 0, C.WORKERS_PER_STEP)) do
       local w = worker_at(q, name)
       give_back(q, w, all_leases(w), true)
       if not w.gone then forget_worker(q, w) end
     end
     q.lease_at = tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or NEVER
   end
+  if q.returning > 0 then let_return(q) end
   if q.now >= q.due_at then q.due_at = first_due_after(q) end
-end
-
--- Takes an ended version out of its job's chain of versions.
-local function unlink(q, r)
-  local newest = call('HGET', q.prefix .. K.Ids, r.id)
-  local older = r.previous > 0 and job_at(q, key8(r.previous))
-  if newest == r.key then
-    if older then
-      call('HSET', q.prefix .. K.Ids, r.id, key8(r.previous))
-    else
-      call('HDEL', q.prefix .. K.Ids, r.id)
-    end
-  elseif older then
-    local newer = newest and job_at(q, newest)
-    while newer and newer.previous ~= r.record do
-      newer = newer.previous > 0 and job_at(q, key8(newer.previous))
-    end
-    if newer then
-      newer.previous = r.previous
-      touch(q, newer)
-    end
-  end
-end
-
--- Forgets jobs that ended longer ago than the retention, at most `limit`, oldest first.
-local function sweep(q, limit)
-  flush(q)
-  local key = q.prefix .. K.Ended
-  local old = call('ZRANGEBYSCORE', key, '-inf', q.now - q.settings.retention, 'LIMIT', 0, limit)
-  if #old == 0 then return 0 end
-  load_jobs(q, old)
-  for _, record in ipairs(old) do
-    local r = q.jobs[record]
-    if r then
-      counted(q, r, -1)
-      unlink(q, r)
-      forget(q, r)
-    end
-  end
-  take_out('ZREM', key, old)
-  return #old
 end

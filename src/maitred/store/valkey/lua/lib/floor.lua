@@ -50,7 +50,7 @@ end
 
 local function forget_worker(q, w)
   w.draining, w.gone = true, true
-  tell_house(q)
+  tell.house(q)
   settle(q, w)
   list_free(q, w)
   call('ZREM', q.prefix .. K.Workers, w.name)
@@ -131,7 +131,7 @@ local function set_blocked(q, id, blocked)
   join_own(q, r)
   touch(q, r)
   q.moved = true
-  if q.news then tell_run(q, 'C', r.key) end
+  if q.news then tell.run(q, 'C', r.key) end
 end
 
 local function is_blocked(q, id)
@@ -160,7 +160,7 @@ local function unhand(q, w, leases)
   local records, listed, stopped, used = {}, {}, {}, q.used
   for i, lease in ipairs(leases) do
     records[i] = lease.record
-    if q.news then tell_run(q, 'U', lease.record) end
+    if q.news then tell.run(q, 'U', lease.record) end
     for k = 1, lease.level do used[k] = used[k] - 1 end
     local stopping = lease.stopping ~= ''
     if stopping then stopped[#stopped + 1] = lease.record end
@@ -238,7 +238,7 @@ end
 
 -- Tells the worker to stop a run; slot and units stay taken until that is confirmed, and the job waits for it.
 local function stop_run(q, w, lease, id, code)
-  if q.news then tell_run(q, 'X', lease.record) end
+  if q.news then tell.run(q, 'X', lease.record) end
   unlist_run(q, w, lease)
   lease.stopping = code
   list_run(q, w, lease)
@@ -266,14 +266,14 @@ local function lower_run(q, w, lease, level, duration, code)
   local shorter = duration < lease.duration
   if shorter then lease.duration, lease.lowered = duration, code end
   if q.now - lease.start >= lease.duration then
-    if q.news then tell_lowered(q, lease) end
+    if q.news then tell.lowered(q, lease) end
     stop_run(q, w, lease, job_at(q, lease.record).id, code)
     return
   end
   unlist_run(q, w, lease)
   for k = level + 1, lease.level do q.used[k] = q.used[k] - 1 end
   lease.level = math.min(lease.level, level)
-  if q.news then tell_lowered(q, lease) end
+  if q.news then tell.lowered(q, lease) end
   if shorter then say_lower(q, w.name, lease) end
   list_run(q, w, lease)
   call('HSET', w.leases, lease.record, encode_lease(lease))

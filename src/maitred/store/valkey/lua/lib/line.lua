@@ -36,7 +36,7 @@ end
 -- the time should not be written all the time.
 local function list_lane(q, name)
   local names = { name }
-  local crowded = #q.lanes.list >= LANES_KEPT
+  local crowded = #q.lanes.list >= C.LANES_KEPT
   for _, lane in ipairs(q.lanes.list) do
     if not crowded or call('EXISTS', q.prefix .. K.Reservations .. lane.name) == 1
       or q.adds[q.prefix .. K.Reservations .. lane.name] then
@@ -57,6 +57,14 @@ local function enter(q, r, lane)
     add(q, q.prefix .. K.Expiry, string.format('%d', r.expires), r.key)
     if r.expires < q.expiry_at then q.expiry_at = r.expires end
   end
+  if has(r, EXEMPT) then call('HINCRBY', q.prefix .. K.Exempt, r.submitter, 1) end
+end
+
+-- One that does not count against its submitter waits no more.
+local function uncount_exempt(q, r)
+  if has(r, EXEMPT) and call('HINCRBY', q.prefix .. K.Exempt, r.submitter, -1) == 0 then
+    call('HDEL', q.prefix .. K.Exempt, r.submitter)
+  end
 end
 
 -- A place of the submitter's for the job, which goes on the stack.
@@ -66,7 +74,7 @@ local function join_line(q, r)
   set_own(r, false)
   local order = order_key(r.band, r.release, arrival)
   add(q, keys.places, '0', order .. 'S' .. submitter)
-  if q.news then tell_place(q, 'A', lane, order) end
+  if q.news then tell.place(q, 'A', lane, order) end
   add(q, keys.stack .. submitter,
     string.format('%d', q.settings.order == 'oldest-first' and arrival or -arrival), r.key)
   add(q, keys.nonces .. submitter, r.release == q.now and q.now_text or string.format('%d', r.release),
@@ -81,7 +89,7 @@ local function join_own(q, r)
   set_own(r, true)
   local member = own_member(r)
   add(q, keys.places, '0', member)
-  if q.news then tell_place(q, 'A', lane, string.sub(member, 1, 16)) end
+  if q.news then tell.place(q, 'A', lane, string.sub(member, 1, 16)) end
   add(q, q.prefix .. K.Own .. r.submitter, string.format('%d', r.arrival), r.key)
   enter(q, r, lane)
 end
@@ -103,7 +111,7 @@ local function leave_line(q, r)
   if is_own(r) then
     local member = own_member(r)
     call('ZREM', keys.places, member)
-    if q.news then tell_place(q, 'R', lane, string.sub(member, 1, 16)) end
+    if q.news then tell.place(q, 'R', lane, string.sub(member, 1, 16)) end
     call('ZREM', q.prefix .. K.Own .. r.submitter, r.key)
     set_own(r, false)
   else
@@ -112,9 +120,10 @@ local function leave_line(q, r)
     call('ZREM', keys.nonces .. r.submitter, key8(r.arrival))
     local order = order_key(r.band, r.release, r.arrival)
     call('ZREM', keys.places, order .. 'S' .. r.submitter)
-    if q.news then tell_place(q, 'R', lane, order) end
+    if q.news then tell.place(q, 'R', lane, order) end
   end
   if r.expires > 0 then call('ZREM', q.prefix .. K.Expiry, r.key) end
+  uncount_exempt(q, r)
   q.waiting = q.waiting - 1
 end
 
@@ -124,7 +133,8 @@ local function lanes(q)
   local list = {}
   for i, lane in ipairs(q.lanes.list) do
     list[i] = { name = lane.name, key = keys_of(q, lane.name).places, band = lane.band, group = lane.group,
-      level = lane.level, need = lane.need, bare = lane.bare, taken = 0, at = 1, last = false, aside = false, heads = false }
+      level = lane.level, need = lane.need, bare = lane.bare, lacking = lane.lacking, asking = 0, taken = 0, at = 1,
+      last = false, aside = false, heads = false }
   end
   return list
 end
@@ -210,10 +220,11 @@ local function movable(q, id, nonce)
   return r
 end
 
--- How many jobs of a submitter wait, by its stacks and own places.
+-- How many jobs of a submitter wait that count against it, by its stacks and own places.
 local function waiting_of(q, submitter)
   flush(q)
-  local count = call('ZCARD', q.prefix .. K.Own .. submitter)
+  local exempt = call('HGET', q.prefix .. K.Exempt, submitter)
+  local count = call('ZCARD', q.prefix .. K.Own .. submitter) - (tonumber(exempt) or 0)
   for _, lane in ipairs(q.lanes.list) do
     if lane.band >= SCHEDULED then count = count + call('ZCARD', keys_of(q, lane.name).stack .. submitter) end
   end

@@ -21,7 +21,7 @@ local function floor_to_be(q, caller, rolls)
       end
     end
   end
-  return { slots = slots, units = units, freed = false, rolls = rolls }
+  return { slots = slots, units = units, freed = false, rolls = rolls, space = q.space_used, taken = {} }
 end
 
 local function most_free(q, to_be, need)
@@ -160,7 +160,24 @@ local function reclaim_for(q, to_be, lane, crews)
   end
   to_be.slots[crew] = to_be.slots[crew] - 1
   take_units(to_be.units, lane.level)
+  to_be.space = to_be.space + lane.asking
   lane.at, lane.taken = lane.at + 1, lane.taken + 1
+end
+
+-- Whether only the floor keeps the head of a lane from starting: not if it is held, or has to wait for space.
+local function passes(q, to_be, lane)
+  local r = peek(q, lane, lane.heads[lane.at], to_be.taken)
+  if not r then return true end
+  if hold_reason(q, r) then
+    lane.at, lane.taken = lane.at + 1, lane.taken + 1
+    return false
+  end
+  lane.asking = lane.lacking and extra_of(q, r).space or 0
+  if lane.lacking and q.settings.space > 0 and lane.asking > q.settings.space - to_be.space then
+    to_be.no_space = true
+    return false
+  end
+  return true
 end
 
 -- One walk; answers whether units came free at once, and how often the dice were thrown by now.
@@ -169,6 +186,7 @@ local function reclaim_along(q, caller, rolls)
   for _, group in ipairs(groups(lanes(q))) do
     for _, lane in ipairs(group) do lane.heads, lane.dry = {}, false end
     if to_be then set_aside(group, to_be.units.aside) end
+    if to_be and to_be.no_space then set_lacking_aside(group) end
     while true do
       local lane, first = next_head(group)
       if not lane or (lane.band >= SCHEDULED and first > q.now) then break end
@@ -176,8 +194,12 @@ local function reclaim_along(q, caller, rolls)
         to_be = floor_to_be(q, caller, rolls)
         for crew in pairs(q.crews.list) do crews[#crews + 1] = crew end
       end
+      local passing = not (q.flags > 0 or lane.lacking) or passes(q, to_be, lane)
+      if to_be.no_space then set_lacking_aside(group) end
       local beyond = first_full(to_be.units, lane.level) and first_beyond(to_be.units, yields_of(q), lane.level)
-      if beyond then
+      if not passing then
+        lane.asking = 0
+      elseif beyond then
         to_be.units.aside = beyond
         set_aside(group, beyond)
       else

@@ -1,7 +1,7 @@
 -- Who fits: a walk along the line that seats whoever fits into what is free. It goes through the lanes by band and
 -- priority, merges those of one group by their heads, sets the classes aside whose level is full, and a lane when
 -- nobody who serves its need has a free slot, so its cost does not grow with the number waiting.
--- gives: room_for, crew_room, pick, free_units, first_full, first_beyond, take_units, set_aside, start_class, start_job, write_leases, seat_all
+-- gives: room_for, crew_room, pick, free_units, first_full, first_beyond, take_units, set_aside, set_lacking_aside, peek, start_class, start_job, write_leases, seat_all
 
 -- The caller's free slots are known; where it has all that are free, nobody else is looked at.
 local function room_for(q, caller)
@@ -21,7 +21,7 @@ local function crew_room(q, room, crew)
     if room.mine and room.mine.crew == crew then list[1] = room.mine end
     if not room.all_mine then
       local flat = call('ZREVRANGEBYSCORE', q.prefix .. K.Free .. crew, '+inf', 1, 'WITHSCORES',
-        'LIMIT', 0, STARTS_PER_CYCLE)
+        'LIMIT', 0, C.STARTS_PER_CYCLE)
       for i = 1, #flat, 2 do
         if not (room.mine and flat[i] == room.mine.name) then
           list[#list + 1] = { name = flat[i], free = tonumber(flat[i + 1]), crew = crew, starts = {} }
@@ -75,6 +75,13 @@ local function set_aside(group, level)
   end
 end
 
+-- The first that lacks space holds back all later ones that do.
+local function set_lacking_aside(group)
+  for _, lane in ipairs(group) do
+    if lane.lacking then lane.aside = true end
+  end
+end
+
 -- The class that a job starts in; under `squeeze` an elastic one takes the longest with room.
 local function start_class(q, units, r)
   if q.settings.borrow or not has(r, ELASTIC) then return r.level end
@@ -110,6 +117,18 @@ end
 
 local NOTHING = {}
 
+-- What keeps the job of this place from starting though there is room: the reason of a hold, or that it would not fit
+-- into all the space there is; `true` if it has to wait for space, as all who lack it then do.
+local function kept_back(q, lane, r, units)
+  if not r or (r.expires > 0 and r.expires <= q.now) then return nil end
+  local reason = hold_reason(q, r)
+  if reason or not lane.lacking then return reason end
+  local space, all = extra_of(q, r).space, q.settings.space
+  if over_budget(q, r) then return 'space' end
+  if all > 0 and space > all - q.space_used - units.space then return true end
+  units.space = units.space + space
+end
+
 -- Merges the heads of some lanes and decides the starts; answers how many more may start. A patient walk ends
 -- before a place for which an elastic run has to give up units first.
 local function walk(q, group, room, units, left, due_only, starts)
@@ -118,6 +137,7 @@ local function walk(q, group, room, units, left, due_only, starts)
     lane.at = 1
   end
   set_aside(group, units.aside)
+  if units.no_space then set_lacking_aside(group) end
   local squeezed = not q.settings.borrow and #q.settings.caps > 1
   while left > 0 do
     local best, first, second = first_head(group)
@@ -133,18 +153,29 @@ local function walk(q, group, room, units, left, due_only, starts)
       return 0
     elseif worker then
       local member, level = best.heads[best.at], best.level
-      if squeezed and level == 1 then
-        local r = peek(q, best, member, room)
-        level = r and start_class(q, units, r) or 1
-        if r and has(r, ELASTIC) and units.patient then
-          for k = 2, level do units.yields[k] = units.yields[k] + 1 end
-        end
+      local r, kept
+      if q.flags > 0 or best.lacking or (squeezed and level == 1) then
+        r = peek(q, best, member, room)
+        kept = (q.flags > 0 or best.lacking) and kept_back(q, best, r, units)
       end
-      starts[#starts + 1] = { lane = best, member = member, worker = worker, level = level,
-        release = first, arrival = second, record = false, pool = false }
-      take_units(units, level)
-      worker.free = worker.free - 1
-      best.at, best.taken, best.last, left = best.at + 1, best.taken + 1, member, left - 1
+      if kept == true then
+        units.no_space = true
+        set_lacking_aside(group)
+      else
+        if not kept then
+          if squeezed and level == 1 then
+            level = r and start_class(q, units, r) or 1
+            if r and has(r, ELASTIC) and units.patient then
+              for k = 2, level do units.yields[k] = units.yields[k] + 1 end
+            end
+          end
+          take_units(units, level)
+          worker.free = worker.free - 1
+        end
+        starts[#starts + 1] = { lane = best, member = member, worker = not kept and worker, kept = kept, level = level,
+          release = first, arrival = second, record = false, pool = false }
+        best.at, best.taken, best.last, left = best.at + 1, best.taken + 1, member, left - 1
+      end
     else
       best.aside = true
     end
@@ -157,7 +188,7 @@ local function seat(q, starts, touched)
   for _, lane in ipairs(touched) do
     if lane.taken > 0 then
       call('ZREMRANGEBYRANK', lane.key, 0, lane.taken - 1)
-      if q.news then tell_place(q, 'T', lane.name, string.sub(lane.last, 1, 16)) end
+      if q.news then tell.place(q, 'T', lane.name, string.sub(lane.last, 1, 16)) end
     end
   end
   local pools, records = {}, {}
@@ -204,11 +235,16 @@ local function terms(q, r, level)
 end
 
 -- Leases one job to a worker and answers what is sent to it.
-local function start_job(q, r, worker, level, body)
+local function start_job(q, r, worker, level, body, data)
   counted(q, r, -1)
   r.phase, r.worker, r.attempt = 'R', worker.name, r.attempt + 1
   r.stage = math.max(r.stage, 1)
   counted(q, r, 1)
+  if has(r, LACKING) then
+    mark(r, LACKING, false)
+    mark(r, PROVISIONED, true)
+    q.space_used = q.space_used + extra_of(q, r).space
+  end
   touch(q, r)
   local kind, duration = terms(q, r, level)
   local list, used = worker.starts, q.used
@@ -224,8 +260,8 @@ local function start_job(q, r, worker, level, body)
     add(q, yielding(q, worker.crew, level), q.now_text, r.key .. worker.name)
     q.cut_at = math.min(q.cut_at, q.now + q.settings.caps[1])
   end
-  if q.news then tell_start(q, r, level, kind, duration) end
-  return encode_start(r, q.dice, q.now, duration, body)
+  if q.news then tell.start(q, r, level, kind, duration) end
+  return encode_start(r, extra_of(q, r), q.dice, q.now, duration, body, data or '')
 end
 
 local function write_leases(q, worker)
@@ -248,18 +284,23 @@ local function take_place(q, r, start)
   q.waiting = q.waiting - 1
   if is_own(r) then call('ZREM', q.prefix .. K.Own .. r.submitter, start.record) end
   if r.expires > 0 then call('ZREM', q.prefix .. K.Expiry, start.record) end
+  uncount_exempt(q, r)
   set_own(r, false)
   if r.band >= SCHEDULED then r.release, r.arrival = start.release, start.arrival end
 end
 
 local function start_all(q, starts, mine, touched)
   local records, again = seat(q, starts, touched), false
-  local bodies = load_whole(q, records)
+  local bodies, data = load_whole(q, records)
   for i, start in ipairs(starts) do
     local r = q.jobs[records[i]]
     if r then take_place(q, r, start) end
-    if r and not (r.expires > 0 and r.expires <= q.now) then
-      local message = start_job(q, r, start.worker, start.level, bodies[i])
+    if start.kept then
+      -- It was counted as one that takes a slot, which is still free.
+      again = true
+      if start.kept == 'space' then end_for_space(q, r) else set_held(q, r, start.kept) end
+    elseif r and not (r.expires > 0 and r.expires <= q.now) then
+      local message = start_job(q, r, start.worker, start.level, bodies[i], data[i])
       if start.worker.caller then
         mine[#mine + 1] = message
       else
@@ -281,6 +322,7 @@ local function seat_all(q, caller, mine, patient)
   local all, room, units, starts = lanes(q), room_for(q, caller), free_units(q), {}
   units.patient = patient and not q.settings.borrow
   units.yields = units.patient and yields_of(q) or NOTHING
+  units.space, units.no_space = 0, false
   local singly = q.expiry_at <= q.now
   local left = singly and 1 or math.min(q.left, q.free)
   for _, group in ipairs(groups(all)) do

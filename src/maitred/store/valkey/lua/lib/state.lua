@@ -1,7 +1,9 @@
 -- One call's view of the queue. `open` reads the floor, the settings and the crews in one command; jobs and
 -- places that change are gathered and written together by `flush` and `close`.
 
-local FLOOR, FLOOR_SIZE = '<ddddddddddddddddd', 136
+-- gives: new_floor, remember, read_lanes, read_settings, read_crews, limits_of, open, next_seq, extra_of, change_extra, counted, hmget, take_out, load_jobs, load_whole, job_at, new_job, touch, forget, add, flush, write_hash, write_ids, close, send, versions
+
+local FLOOR, FLOOR_SIZE = '<dddddddddddddddddddddd', 176
 local formats, memo = {}, {}
 
 local function doubles(count)
@@ -49,8 +51,13 @@ local function read_lanes(text)
     local band = tonumber(string.sub(name, 1, 1))
     local level, need = string.match(name, '^%d%.%d%d%.(%d+)%.(.*)$')
     local lane = { name = name, band = band, group = band * 100 + tonumber(string.sub(name, 3, 4)),
-      level = tonumber(level), need = need, bare = need }
+      level = tonumber(level), need = need, bare = need, lacking = false }
     if string.sub(need, 1, 1) == BLOCKED_NEED then lane.bare = string.sub(need, 2) end
+    if string.sub(lane.bare, 1, 1) == LACKING_NEED then
+      local blocked = lane.bare ~= need
+      lane.lacking, lane.bare = true, string.sub(lane.bare, 2)
+      if not blocked then lane.need = lane.bare end
+    end
     lanes.list[i] = lane
     lanes.by_name[name] = lane
   end
@@ -63,6 +70,11 @@ local function read_settings(text)
   settings.caps, settings.limits, settings.borrow = {}, { size = 0 }, settings.elastic == 'borrow'
   for k, class in ipairs(settings.classes) do settings.caps[k] = class[2] end
   if #settings.caps == 0 then settings.caps[1] = settings.time_limit end
+  settings.staged = #settings.stages > 1 or settings.stages[1] ~= DEFAULT_STAGE
+  settings.provisioning = 0
+  for i, stage in ipairs(settings.stages) do
+    if stage == PROVISIONING and settings.space > 0 then settings.provisioning = i end
+  end
   return settings
 end
 
@@ -76,7 +88,7 @@ local function limits_of(q)
     q.settings.limits = known
   end
   found = { slots }
-  local part = WHOLE
+  local part = C.WHOLE
   for k = 2, #q.settings.caps do
     local limit = q.settings.classes[k][3]
     local wanted
@@ -86,7 +98,7 @@ local function limits_of(q)
       wanted = math.floor((2 * found[k - 1] * limit[1] + part) / (2 * part))
       part = limit[1]
     else
-      wanted, part = limit[1], WHOLE
+      wanted, part = limit[1], C.WHOLE
     end
     found[k] = math.min(found[k - 1], math.max(1, wanted))
   end
@@ -107,9 +119,10 @@ local function open(keys, args)
   local got = call('MGET', key, prefix .. K.Settings, prefix .. K.Crews, prefix .. K.Lanes)
   if not got[1] then return nil, redis.error_reply('NOQUEUE there is no such queue') end
   local schema, seq, last, waiting, paused, free, due_at, expiry_at, lease_at, alarm,
-    slots, stops, halts, elastics, cut_at, listened_until, told = struct.unpack(FLOOR, got[1])
-  if schema ~= SCHEMA then
-    return nil, redis.error_reply('SCHEMA the store has schema ' .. schema .. ', this is ' .. SCHEMA)
+    slots, stops, halts, elastics, cut_at, listened_until, told, flags, returning, space_used, batches_made,
+    trash = struct.unpack(FLOOR, got[1])
+  if schema ~= C.SCHEMA then
+    return nil, redis.error_reply('SCHEMA the store has schema ' .. schema .. ', this is ' .. C.SCHEMA)
   end
   local settings = remember(got[2], read_settings)
   local levels = #settings.caps
@@ -120,10 +133,20 @@ local function open(keys, args)
   return { prefix = prefix, now = now, now_text = string.format('%d', now), dice = args[2],
     seq = seq, waiting = waiting, paused = paused == 1, free = free, due_at = due_at, expiry_at = expiry_at,
     lease_at = lease_at, alarm = alarm, slots = slots, stops = stops, halts = halts, elastics = elastics,
-    cut_at = cut_at, listened_until = listened_until, told = told, news = now < listened_until and {}, used = used, counts = counts, more = false, overdue_at = NEVER,
+    cut_at = cut_at, listened_until = listened_until, told = told, news = now < listened_until and {}, used = used,
+    counts = counts, more = false, overdue_at = NEVER, flags = flags, returning = returning, space_used = space_used,
+    batches_made = batches_made, trash = trash, batches = {}, rows = {}, extras = {}, data = {},
     settings = settings, crews = remember(got[3] or '{}', read_crews),
     lanes = remember(got[4] or '[]', read_lanes), keys_of_lane = remember(prefix, keys_cache),
     jobs = {}, dirty = {}, bodies = {}, adds = {}, sent = {}, ids = {} }
+end
+
+-- The floor of a queue that is made now, with room for so many counts.
+local function new_floor(size)
+  local counts = {}
+  for i = 1, size do counts[i] = 0 end
+  return struct.pack(FLOOR, C.SCHEMA, 0, 0, 0, 0, 0, NEVER, NEVER, NEVER, NEVER, 0, 0, 0, 0, NEVER, 0, 0, 0, 0, 0, 0, 0)
+    .. struct.pack(doubles(size), unpack(counts))
 end
 
 local function next_seq(q)
@@ -138,9 +161,32 @@ local function count_of(r)
   return r.stage == 0 and 1 or 4 + r.stage
 end
 
+-- What only some jobs have; not to be changed here.
+local function extra_of(q, r)
+  if not has(r, EXTRA) then return NO_EXTRA end
+  if not r.extra then r.extra = decode_extra(call('HGET', q.prefix .. K.Jobs, 'x' .. r.key)) end
+  return r.extra
+end
+
+-- The same, to be changed.
+local function change_extra(q, r)
+  if not has(r, EXTRA) then
+    r.extra = {}
+    for name, value in pairs(NO_EXTRA) do r.extra[name] = value end
+    mark(r, EXTRA, true)
+  end
+  q.extras[r.key] = r
+  q.dirty[#q.dirty + 1] = r
+  return extra_of(q, r)
+end
+
 local function counted(q, r, by)
   local i = count_of(r)
   q.counts[i] = (q.counts[i] or 0) + by
+  if has(r, EXTRA) then
+    local id = extra_of(q, r).batch
+    if id ~= '' then batch.count(q, id, r, by) end
+  end
 end
 
 -- Lua cannot pass more than some thousand values at once: long lists go in pieces.
@@ -176,20 +222,24 @@ local function load_jobs(q, records)
   end
 end
 
--- Jobs with their bodies, in one command: answers the bodies in order.
+-- Jobs with their bodies and, where there are stages, what those handed on, in one command: answers both in order.
 local function load_whole(q, records)
-  local fields = {}
+  local fields, width = {}, q.settings.staged and 3 or 2
   for i, record in ipairs(records) do
-    fields[2 * i - 1] = record
-    fields[2 * i] = 'b' .. record
+    local at = width * (i - 1)
+    fields[at + 1] = record
+    fields[at + 2] = 'b' .. record
+    if width == 3 then fields[at + 3] = 'd' .. record end
   end
-  local got, bodies = hmget(q.prefix .. K.Jobs, fields), {}
+  local got, bodies, data = hmget(q.prefix .. K.Jobs, fields), {}, {}
   for i, record in ipairs(records) do
-    local bytes = got[2 * i - 1]
+    local at = width * (i - 1)
+    local bytes = got[at + 1]
     if q.jobs[record] == nil then q.jobs[record] = bytes and decode_job(record, bytes) end
-    bodies[i] = q.bodies[record] or got[2 * i] or ''
+    bodies[i] = q.bodies[record] or got[at + 2] or ''
+    data[i] = q.data[record] or width == 3 and got[at + 3] or ''
   end
-  return bodies
+  return bodies, data
 end
 
 -- A job by its 8-byte record key, or nil.
@@ -207,10 +257,10 @@ end
 local function new_job(q, id, submitter, need, band, body)
   local record = next_seq(q)
   local key = key8(record)
-  local r = { key = key, record = record, phase = 'W', stage = 0, band = band, priority = DEFAULT_PRIORITY, level = 1,
+  local r = { key = key, record = record, phase = 'W', stage = 0, band = band, priority = C.DEFAULT_PRIORITY, level = 1,
     flags = 0, version = 1, attempt = 0, unspent = 0, retries = 0, recent = -1, created = q.now, release = q.now,
     arrival = record, expires = 0, delay = 0, ended = 0, previous = 0, duration = 0, id = id, submitter = submitter,
-    need = need, worker = '', tail = NO_END, saved = false, gone = false }
+    need = need, worker = '', tail = NO_END, saved = false, gone = false, extra = false }
   q.jobs[key], q.bodies[key] = r, body
   q.ids[#q.ids + 1] = id
   q.ids[#q.ids + 1] = key
@@ -226,8 +276,9 @@ local function forget(q, r)
   local record = r.key
   r.gone = true
   q.jobs[record] = false
-  q.bodies[record] = nil
+  q.bodies[record], q.extras[record], q.data[record] = nil, nil, nil
   call('HDEL', q.prefix .. K.Jobs, record, 'b' .. record)
+  if has(r, EXTRA) or q.settings.staged then call('HDEL', q.prefix .. K.Jobs, 'x' .. record, 'd' .. record) end
 end
 
 -- Gathers what is added to a sorted set, for one command each. A score is given as text: the server would print
@@ -286,16 +337,27 @@ local function close(q)
     jobs[count + 2] = body
     count = count + 2
   end
+  for record, r in pairs(q.extras) do
+    jobs[count + 1] = 'x' .. record
+    jobs[count + 2] = encode_extra(r.extra)
+    count = count + 2
+  end
+  for record, data in pairs(q.data) do
+    jobs[count + 1] = 'd' .. record
+    jobs[count + 2] = data
+    count = count + 2
+  end
   if count > 0 then write_hash(q.prefix .. K.Jobs, jobs) end
   write_ids(q)
+  if next(q.batches) then batch.save(q) end
   for worker, messages in pairs(q.sent) do
     call('RPUSH', q.prefix .. K.Inbox .. worker, unpack(messages))
   end
   for i = #q.counts + 1, 4 + #q.settings.stages do q.counts[i] = 0 end
-  publish(q)
-  call('SET', q.prefix .. K.Floor, struct.pack(FLOOR, SCHEMA, q.seq, q.now, q.waiting, q.paused and 1 or 0, q.free,
+  tell.publish(q)
+  call('SET', q.prefix .. K.Floor, struct.pack(FLOOR, C.SCHEMA, q.seq, q.now, q.waiting, q.paused and 1 or 0, q.free,
     q.due_at, q.expiry_at, q.lease_at, q.alarm, q.slots, q.stops, q.halts, q.elastics, q.cut_at, q.listened_until,
-    q.told)
+    q.told, q.flags, q.returning, q.space_used, q.batches_made, q.trash)
     .. struct.pack(doubles(#q.used), unpack(q.used)) .. struct.pack(doubles(#q.counts), unpack(q.counts)))
 end
 

@@ -1,5 +1,6 @@
 -- What readers are shown of a job: record, head, body, position, release, nonce, running versions, whether a
--- live worker serves it and has a free slot, and of its present run the start, the time granted and the class.
+-- live worker serves it and has a free slot, of its present run the start, the time granted and the class, what only
+-- some jobs have, and the reasons that hold it.
 -- gives: page, view, views
 
 local function service_of(q, need)
@@ -41,8 +42,9 @@ local function view(q, r, body, position)
     started, granted, holding = lease.start, lease.duration, lease.level
   end
   local service = service_of(q, r.need)
+  local extra = has(r, EXTRA) and encode_extra(extra_of(q, r)) or ''
   return { r.record, encode_job(r), body or '', position or -1, release, nonce, running_versions(q, r),
-    service[1], service[2], started, granted, holding }
+    service[1], service[2], started, granted, holding, extra, holds_of(q, r) }
 end
 
 local function views(q, records, first_position)
@@ -56,8 +58,9 @@ local function views(q, records, first_position)
   return list
 end
 
--- Begins every reader's answer: the time, who paused the queue and when ('' if nobody, nothing if that was lost), and
--- the units of each level, with how many are taken.
+-- Begins every reader's answer: the time, who paused the queue and when ('' if nobody, nothing if that was lost), the
+-- units of each level, with how many are taken, and the space that is left ('' without a budget).
 local function page(q, ...)
-  return { q.now, q.paused and (call('GET', q.prefix .. K.Paused) or '0 {}') or '', limits_of(q), q.used, ... }
+  return { q.now, q.paused and (call('GET', q.prefix .. K.Paused) or '0 {}') or '', limits_of(q), q.used,
+    q.settings.space > 0 and q.settings.space - q.space_used or '', ... }
 end
