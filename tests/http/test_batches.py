@@ -214,7 +214,7 @@ async def test_batches_are_listed_newest_first_by_state_and_page(guest: Guest) -
         found = await guest.sees_all("/batches", limit=limit)
         assert [batch["id"] for batch in found] == ids[::-1], limit
     assert [batch["id"] for batch in await guest.sees_all("/batches", state="held")] == [ids[1]]
-    assert (await guest.sees("/batches", state="pending"))["total"] == 4
+    assert len((await guest.sees("/batches", state="pending"))["items"]) == 4
     for query in ({"state": "what"}, {"cursor": "what"}, {"limit": 0}, {"color": "red"}):
         assert is_problem(await guest.http.get(f"{guest.url}/batches", params=query), 422, "invalid"), query
 

@@ -1,16 +1,15 @@
 """Watching batches: their state and counts as they change, and their reports.
 
-What happens in the queue wakes this; then each batch that is watched is read once, however many watch it, a
-few times a second at most. So counts are told as they are then, and not each step of them. An event's id
+A batch that is watched is read when something changed in it, once, however many watch it, and a few times a
+second at most. So counts are told as they are then, and not each step of them. An event's id
 names the last report that was told and a mark of the state, so that a watcher that comes back hears what it
 has not heard; a report that it cannot be told any more, since only the last is kept, is a `reset`.
 """
 
 import asyncio
-import contextlib
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Self
@@ -19,7 +18,7 @@ from zlib import crc32
 import structlog
 
 from maitred.core.batch import Batch, BatchState
-from maitred.core.events import Entry
+from maitred.core.events import BatchChanged, Entry
 from maitred.errors import MaitredError, StoreUnavailable, UnknownBatch
 from maitred.service.batch_document import batch_state_document, report_news
 from maitred.service.foresight import Foresight
@@ -27,10 +26,11 @@ from maitred.service.telling import Telling, Told
 from maitred.store.port import Store
 from maitred.wire import encode_json
 
-# How often a batch is read, at most, and how often though nothing was heard of.
+# How often a batch is read, at most; one that takes long to read, after as many times that as this.
 READ_EVERY = 0.25
-LOOK_EVERY = 1.0
 BREATH = 10
+# A store that does not answer is asked again after ten times this, in seconds.
+PAUSE = 0.1
 PATIENCE = 5.0
 
 _END = "end"
@@ -97,6 +97,7 @@ class BatchWatchers:
         self._foresight = foresight
         self._by_id: dict[str, list[BatchWatch]] = {}
         self._woken = asyncio.Event()
+        self._touched: set[str] = set()
         foresight.listeners.append(self)
 
     def __len__(self) -> int:
@@ -133,7 +134,7 @@ class BatchWatchers:
         if not watch.closed:
             self._by_id.setdefault(id, []).append(watch)
             watch.leave = partial(self.leave, watch)
-            self._woken.set()
+            self._touch([id])
         return watch
 
     def leave(self, watch: BatchWatch) -> None:
@@ -151,38 +152,44 @@ class BatchWatchers:
             for watch in list(watches):
                 self.leave(watch)
 
-    def hear(self, _entries: Sequence[Entry]) -> None:
-        """Hear that something happened in the queue."""
-        self._woken.set()
+    def hear(self, entries: Sequence[Entry]) -> None:
+        """Hear what happened in the queue; only what concerns a watched batch is kept."""
+        if self._by_id:
+            events = (event for entry in entries for event in entry.events)
+            self._touch(event.id for event in events if isinstance(event, BatchChanged))
 
     def missed(self) -> None:
         """Hear that something was missed; the next look tells what is now."""
-        self._woken.set()
+        self._touch(self._by_id)
+
+    def _touch(self, ids: Iterable[str]) -> None:
+        self._touched.update(id for id in ids if id in self._by_id)
+        if self._touched:
+            self._woken.set()
 
     async def run(self) -> None:
-        """Look at what is watched whenever something happened, until cancelled."""
+        """Look at what is watched whenever it changed, until cancelled."""
         while True:
-            await self._wake()
+            await self._woken.wait()
             try:
                 took = await self._look()
             except MaitredError as error:
                 _log.info("watchers of batches have to wait", queue=self._store.queue, error=str(error))
-                took = LOOK_EVERY
+                self._woken.set()
+                took = PAUSE
             # A batch whose submission is large takes long to read, and is not read all the time.
             await asyncio.sleep(max(READ_EVERY, BREATH * took))
 
     async def _look(self) -> float:
-        """Read each batch that is watched and tell of it; give the seconds that this took."""
+        """Read each batch that changed and tell of it; give the seconds that this took."""
         begun = time.monotonic()
-        for id in list(self._by_id):
-            self._tell(id, await self._store.batch(id))
-        return time.monotonic() - begun
-
-    async def _wake(self) -> None:
-        """Wait until something happened, or it is time to look anyway because somebody watches."""
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._woken.wait(), LOOK_EVERY if self._by_id else None)
         self._woken.clear()
+        while self._touched:
+            id = next(iter(self._touched))
+            batch = await self._store.batch(id)
+            self._touched.discard(id)
+            self._tell(id, batch)
+        return time.monotonic() - begun
 
     def _tell(self, id: str, batch: Batch | None) -> None:
         for watch in list(self._by_id.get(id, [])):

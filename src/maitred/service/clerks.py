@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from maitred.core.events import Deleted, Ended, Entry
+from maitred.core.events import BatchChanged, Entry
 from maitred.errors import StoreError
 from maitred.service.clerk import Clerk
 from maitred.service.foresights import Foresights
@@ -19,7 +19,7 @@ _log = structlog.get_logger()
 
 
 class Bell:
-    """Wakes a clerk shortly after jobs ended, once for all that end meanwhile: a batch may be complete."""
+    """Wakes a clerk shortly after a batch changed, once for all changes meanwhile: there may be work."""
 
     def __init__(self, clerk: Clerk) -> None:
         self._clerk = clerk
@@ -27,7 +27,7 @@ class Bell:
 
     def hear(self, entries: Sequence[Entry]) -> None:
         """Hear what happened in the queue."""
-        if any(isinstance(event, Ended | Deleted) for entry in entries for event in entry.events):
+        if any(isinstance(event, BatchChanged) for entry in entries for event in entry.events):
             self._pull()
 
     def missed(self) -> None:
@@ -48,7 +48,7 @@ class Clerks:
     """What a server does for batches; `run` it in a task, and cancel that to stop it.
 
     `owner` names the server in the locks that it has. Where there are `foresights`, a clerk hears of it when
-    jobs end, and need not wait until it looks by itself.
+    a batch changes, and need not wait until it looks by itself.
     """
 
     def __init__(self, stores: Stores, owner: str, foresights: Foresights | None = None) -> None:
