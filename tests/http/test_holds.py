@@ -148,3 +148,13 @@ async def test_a_queue_whose_ledger_is_in_its_store_has_nothing_to_reconcile(gue
     answer = await guest.http.post(f"{guest.url}/reconcile")
     assert answer.json() == {"queue": guest.store.queue, "ledger": None, "changes": []}
     assert is_problem(await guest.http.post("/api/v1/queues/nope/reconcile"), 404, "unknown-queue")
+
+
+async def test_a_job_that_came_back_to_a_place_of_its_own_is_found_by_its_submitter(guest: Guest) -> None:
+    ids = [(await guest.submits(key, "user:1"))["id"] for key in "abc"]
+    await guest.asks("POST", ids[0], "/hold")
+    await guest.asks("POST", ids[0], "/resume")
+    await guest.asks("POST", ids[1], "/hold")
+    found = await guest.sees_all("/jobs", submitter="user:1", limit=1)
+    assert sorted(job["key"] for job in found) == ["a", "b", "c"]
+    assert {job["key"]: job["state"] for job in found}["b"] == "held"
