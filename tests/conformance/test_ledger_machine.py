@@ -9,25 +9,27 @@ from hypothesis.stateful import initialize, precondition, rule
 
 from maitred.core.batch import BatchOrder
 from maitred.core.classes import DurationClass, Limit
-from maitred.core.job import Band, Finish, HoldKind, Order
+from maitred.core.job import Band, Finish, HoldKind, Lease, Order
 from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import without_wakes
 from maitred.store.port import Store
-from tests.conformance.machine import PEOPLE, Both, compare, ids, steps
+from tests.conformance.machine import PEOPLE, Both, compare
 from tests.conftest import SERVERS, Servers
 
 STAGES = ("one", "provisioning", "three")
 NEEDS = [f"stage:{stage}" for stage in STAGES]
 WORKERS = ["w1", "w2"]
-BATCHES = ["bid0000000000", "bid0000000001", "bid0000000002", "no such"]
+IDS = ["a", "b", "c", "é/:_\x00"]
+BATCHES = ["bid0000000000", "bid0000000001", "no such"]
 PROFILES = ["", "p", "é/:_"]
 TOKENS = [b"t" * 16, b"u" * 16]
 
-batches = st.sampled_from(BATCHES)
+ids = st.sampled_from(IDS)
+batches = st.sampled_from([*BATCHES[:2], *BATCHES])
 jobs = st.builds(
     Order,
     id=ids,
-    submitter=st.sampled_from(PEOPLE[:2]),
+    submitter=st.sampled_from([PEOPLE[0], *PEOPLE[:2]]),
     need=st.just(NEEDS[0]),
     body=st.sampled_from([b"", b"one"]),
     band=st.sampled_from([Band.SCHEDULED, Band.SCHEDULED, Band.BULK, Band.IMMEDIATE]),
@@ -38,12 +40,12 @@ jobs = st.builds(
     delay=st.sampled_from([None, 0, 2 * SECOND]),
     policy_floor=st.just(False),
     expires_at=st.sampled_from([0, 0, 0, 1_020 * SECOND]),
-    batch=st.sampled_from(["", "", *BATCHES]),
+    batch=st.sampled_from(["", *BATCHES[:2], *BATCHES]),
     profile=st.sampled_from(PROFILES),
     exempt=st.booleans(),
     only_new=st.booleans(),
     label=st.sampled_from([b"", b"label"]),
-    token=st.sampled_from([b"", b"", *TOKENS]),
+    token=st.sampled_from([b"", b"", b"", b"", *TOKENS]),
     ledger=st.sampled_from(["", "", "jid0000000000"]),
     status=st.sampled_from([0, 3]),
 )
@@ -65,6 +67,7 @@ rules = st.builds(
     ),
     elastic=st.sampled_from(["borrow", "squeeze"]),
 )
+steps = st.sampled_from([0, 1, SECOND, SECOND, 3 * SECOND, 6 * SECOND, 16 * SECOND, 600 * SECOND])
 kinds = st.sampled_from(["batch", "submitter", "profile"])
 
 
@@ -73,7 +76,12 @@ class Ledger(Both):
 
     @initialize(rules=rules)
     def open(self, rules: Settings) -> None:
+        """Begin with two batches and a worker, so that there is something to do from the first step on."""
         self.configured(rules)
+        for external in ("x", ""):
+            order = BatchOrder(external, PEOPLE[0], "", b"sent", expanding=not external, sealed=False)
+            self.both(lambda store, order=order: store.create_batch(order))  # type: ignore[misc]
+        self.both(lambda store: store.join("w1", 2, [*NEEDS, "handler:a"]))
 
     def suitable(self, order: Order) -> Order:
         """Let an order ask for what this queue has."""
@@ -110,7 +118,7 @@ class Ledger(Both):
         identifiers=st.sampled_from([None, b'{"primary_id":"x"}']),
         data=st.data(),
     )
-    def finish(
+    def finish(  # noqa: PLR0917 - hypothesis names them
         self,
         worker: str,
         code: str,
@@ -129,9 +137,24 @@ class Ledger(Both):
         results = [Finish(lease, code, "said", b"data", **said) for lease in self.leases(worker, data)]
         self.both(lambda store: store.finish(worker, results))
 
-    @rule(worker=st.sampled_from(WORKERS), data=st.data())
-    def finish_plainly(self, worker: str, data: st.DataObject) -> None:
-        results = [Finish(lease, "", "", b"data") for lease in self.leases(worker, data)]
+    @rule(worker=st.sampled_from(WORKERS), space=st.sampled_from([None, 4, 9]), times=st.integers(1, 4))
+    def finish_all(self, worker: str, space: int | None, times: int) -> None:
+        """Let a worker end some stages of all that it has in hand."""
+        for _ in range(times):
+            leases = [Lease(hold.record, hold.token) for hold in self.holds(worker)]
+            results = [Finish(lease, "", "", b"data", space=space) for lease in leases]
+            self.both(lambda store, results=results: store.finish(worker, results))  # type: ignore[misc]
+
+    @rule(many=st.lists(jobs, min_size=2, max_size=4), times=st.integers(0, 3))
+    def submit_and_work(self, many: list[Order], times: int) -> None:
+        """Most of what happens is that jobs come in and are worked on."""
+        self.join_for_all("w1", 2)
+        self.put_many([order._replace(delay=None, token=b"", expires_at=0) for order in many])
+        self.finish_all("w1", 4, times)
+
+    @rule(worker=st.sampled_from(WORKERS))
+    def fail_all(self, worker: str) -> None:
+        results = [Finish(Lease(hold.record, hold.token), "error", "no") for hold in self.holds(worker)]
         self.both(lambda store: store.finish(worker, results))
 
     @rule(worker=st.sampled_from(WORKERS), data=st.data())
@@ -145,6 +168,7 @@ class Ledger(Both):
         self.both(lambda store: store.renew(worker, leases))
 
     @rule(worker=st.sampled_from(WORKERS))
+    @precondition(lambda self: self.rolls % 3 == 0)
     def leave(self, worker: str) -> None:
         self.both(lambda store: store.leave(worker))
 
@@ -179,6 +203,15 @@ class Ledger(Both):
         name = self.name(kind, number)
         self.both(lambda store: store.unhold(kind, name))
 
+    @rule()
+    def unhold_all(self) -> None:
+        for held in list(self.reference._house.holds.flags.values()):
+            self.both(lambda store, held=held: store.unhold(held.kind, held.name))  # type: ignore[misc]
+
+    @rule(id=batches)
+    def seal_plainly(self, id: str) -> None:
+        self.both(lambda store: store.seal_batch(id))
+
     @staticmethod
     def name(kind: HoldKind, number: int) -> str:
         if kind == "batch":
@@ -190,6 +223,7 @@ class Ledger(Both):
         self.both(lambda store: store.cancel(id, "cancelled by u"))
 
     @rule(id=ids)
+    @precondition(lambda self: self.rolls % 3 == 0)
     def remove(self, id: str) -> None:
         self.both(lambda store: store.remove(id))
 
@@ -244,6 +278,7 @@ class Ledger(Both):
         self.both(lambda store: store.remove_batch(id))
 
     @rule()
+    @precondition(lambda self: self.rolls % 5 == 0)
     def pause(self) -> None:
         self.both(lambda store: store.pause("u", ""))
 
@@ -260,8 +295,15 @@ class Ledger(Both):
 
     @rule(step=steps)
     def tick(self, step: int) -> None:
-        self.now = max(1, self.now + step)
+        self.now += step
         self.both(self.tick_and_compare)
+
+    @rule(step=st.sampled_from([SECOND, 3 * SECOND, 6 * SECOND]))
+    def tick_while_workers_live(self, step: int) -> None:
+        self.now += step
+        for worker in list(self.reference._house.floor.workers):
+            held = [Lease(hold.record, hold.token) for hold in self.holds(worker)]
+            self.both(lambda store, w=worker, held=held: store.renew(w, held))  # type: ignore[misc]
 
     @rule(id=batches, limit=st.integers(1, 4))
     def look(self, id: str, limit: int) -> None:

@@ -268,7 +268,7 @@ async def test_an_end_that_is_not_heard_of_does_not_stop_the_next_stage(
     await pipeline.begin(*TWO, lease=1.0)
     finish, renew = pipeline.store.finish, pipeline.store.renew
     heard, renewed, ends = asyncio.Event(), asyncio.Event(), 0
-    renewals: list[int] = []
+    renewals: list[list[int]] = []
 
     async def hanging(worker: str, results: Sequence[Finish]) -> Shift:
         nonlocal ends
@@ -281,7 +281,7 @@ async def test_an_end_that_is_not_heard_of_does_not_stop_the_next_stage(
 
     async def counting(worker: str, held: Sequence[Lease]) -> Shift:
         shift = await renew(worker, held)
-        renewals.append(len(held))
+        renewals.append([lease.record for lease in held])
         return shift
 
     async def notify(job: StageJob) -> str:
@@ -304,6 +304,9 @@ async def test_an_end_that_is_not_heard_of_does_not_stop_the_next_stage(
         heard.set()
         job = await pipeline.ended()
     assert trace(job) == [(1, 1, ""), (2, 1, "")]
+    assert all(len(named) == len(set(named)) for named in renewals), (
+        "a job is named once, by its newest lease"
+    )
     await pipeline.clean()
 
 
@@ -410,3 +413,65 @@ async def test_a_worker_without_functions_serves_nothing_in_a_queue_with_stages(
         assert worker.serves == ()
         await pipeline.ingest()
         assert await pipeline.reason() == "no-worker"
+
+
+async def test_a_job_that_does_not_fit_waits_for_space_until_another_ends(pipeline: Pipeline) -> None:
+    await pipeline.begin("estimating", "provisioning", space=100)
+    gate = asyncio.Event()
+
+    def estimate(job: StageJob) -> None:
+        job.space_needed = job.args["size"]
+
+    async def provision(_job: StageJob) -> None:
+        await gate.wait()
+
+    pipeline.handlers.register_stage("estimating", estimate)
+    pipeline.handlers.register_stage("provisioning", provision)
+    async with pipeline.worker(slots=3):
+        await pipeline.ingest("first", size=80)
+        await eventually(at_stage(pipeline, "first", 2))
+        await pipeline.ingest("second", size=50)
+        await eventually(waits_at(pipeline, "second", 2))
+        view = await pipeline.view("second")
+        reason = waiting_for(view, pipeline.settings)
+        assert reason == ("space", "needs 50 B of space, 20 B of 100 B is free")
+        await pipeline.ingest("giant", size=101)
+        assert (await pipeline.ended("giant")).code == "space"
+        gate.set()
+        assert [(await pipeline.ended(id)).code for id in ("first", "second")] == ["", ""]
+    assert (await pipeline.view("second")).space_free == 100, "all of it was given back"
+    await pipeline.clean()
+
+
+def at_stage(pipeline: Pipeline, id: str, stage: int) -> Any:
+    async def look() -> bool:
+        job = (await pipeline.view(id)).job
+        return (job.phase, job.stage) == (Phase.RUNNING, stage)
+
+    return look
+
+
+async def test_b18_a_held_profile_keeps_a_job_from_its_next_stage_and_says_why(pipeline: Pipeline) -> None:
+    await pipeline.begin(*TWO)
+    gate = asyncio.Event()
+
+    async def download(_job: StageJob) -> str:
+        await gate.wait()
+        return "file"
+
+    pipeline.handlers.register_stage("downloading", download)
+    seen = pipeline.serve("notify")
+    async with pipeline.worker(slots=1):
+        body = encode_json({"key": "job", "run": {"args": {}}})
+        await pipeline.store.put([Order("job", U1, pipeline.settings.need(1), body, profile="p")])
+        await eventually(at_stage(pipeline, "job", 1))
+        await pipeline.store.hold("profile", "p", "ann", "bad disk")
+        gate.set()
+        job = await pipeline.until(Phase.HELD)
+        assert (job.state(TWO), job.stage, seen) == ("held", 2, [])
+        reason = waiting_for(await pipeline.view(), pipeline.settings)
+        assert reason == ("held", "its profile is held by ann: bad disk")
+        await pipeline.store.unhold("profile", "p")
+        assert (await pipeline.ended()).code == ""
+    assert seen == [("notify", "file")]
+    await pipeline.clean()
