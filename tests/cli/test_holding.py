@@ -58,3 +58,9 @@ def test_a_queue_whose_ledger_is_in_its_store_has_nothing_to_reconcile(served: T
     told = served.types("reconcile").stdout
     assert told == "Nothing to do for default: its ledger is in the same store.\n"
     assert served.gets("reconcile")["changes"] == []
+
+
+def test_the_queue_says_how_many_are_held(served: Terminal) -> None:
+    job = served.gets("submit", "--", "ls")["id"]
+    served.gets("hold", job)
+    assert served.types("line").stdout == "default is open: 0 waiting, 1 held, 0 running, no slots.\n"

@@ -163,3 +163,16 @@ async def test_a_queue_tells_how_long_jobs_waited_and_how_its_ranges_held(house:
     assert 0 <= waits["p50"] <= waits["p90"] <= waits["p99"]
     assert waits["estimate"]["quoted"] >= 5
     assert 0 <= waits["estimate"]["covered"] <= waits["estimate"]["quoted"]
+
+
+async def test_a_watcher_of_a_held_job_is_told_who_holds_it_and_why_and_that_it_goes_on(house: House) -> None:
+    id = (await house.guest.submits())["id"]
+    async with house.watching(id) as stream:
+        await until(stream, "place")
+        await house.guest.asks("POST", id, "/hold", json={"reason": "no disk"})
+        held = await until(stream, "state", state="held")
+        assert [(hold["by"], hold["reason"]) for hold in held.data["holds"]] == [("admin", "no disk")]
+        await house.guest.asks("POST", id, "/resume")
+        back = await until(stream, "state", state="pending")
+        assert (back.data["phase"], back.data["holds"]) == ("waiting", [])
+        assert (await until(stream, "place")).data["position"] == 1

@@ -118,7 +118,8 @@ def print_queue(queue: QueueDocument, *, as_json: bool) -> None:
 def queue_sentence(queue: QueueDocument) -> str:
     """Say a queue in one line."""
     slots = f"{queue.free} of {queue.slots} slots free" if queue.slots else "no slots"
-    counts = f"{queue.waiting} waiting, {queue.running} running, {slots}"
+    held = f"{queue.counts['held']} held, " if queue.counts.get("held") else ""
+    counts = f"{queue.waiting} waiting, {held}{queue.running} running, {slots}"
     return f"{queue.name} is {_open_or_paused(queue)}: {counts}."
 
 

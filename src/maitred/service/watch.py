@@ -137,6 +137,9 @@ class Watch(Telling):
     def tell_state(self, view: View, settings: Settings, entry: EntryId) -> None:
         """Tell the state of the job as it is, if that is news; and the result, if it has ended."""
         self.view, self.settings, self.seen = view, settings, view.now
+        if view.job.phase is not Phase.WAITING:
+            # When it waits again, its place is news, be it the same.
+            self.place = None
         self._tell_state(state_document(view, settings), entry)
         if view.job.phase is Phase.ENDED:
             self._tell(Told("result", result_document(view), self._id(entry, _END)))

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from maitred.wire.document import Estimate, Reason
+from maitred.wire.document import Estimate, Hold, Reason
 
 
 class AnyEvent(BaseModel):
@@ -33,6 +33,7 @@ class StateEvent(AnyEvent):
     code: str | None = None
     message: str | None = None
     duration: float | None = Field(None, description="Seconds, as in the document.")
+    holds: list[Hold] = Field([], description="What holds it, by whom and why.")
 
     @property
     def is_last(self) -> bool:

@@ -132,4 +132,3 @@ def _flags(text: str) -> str:
     if not found:
         raise ValueError("a verb's header has no `flags:` line")
     return ", ".join(f"'{flag}'" for flag in found.group(1).split())
-
