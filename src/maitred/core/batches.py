@@ -69,7 +69,7 @@ class Batches:
         """Let every batch follow its jobs: count them, begin, and begin its report when all have ended."""
         if not self.all:
             return
-        found = Counter((job.batch, bucket_of(job)) for job in jobs if job.batch)
+        found = Counter((job.batch, bucket_of(job)) for job in jobs if job.batch and not job.ledger)
         for batch in self.all.values():
             for bucket in batch.counts:
                 batch.counts[bucket] = found[(batch.id, bucket)]

@@ -213,7 +213,8 @@ def space(snapshot: Snapshot) -> Iterator[Violation]:
 
 def batches(snapshot: Snapshot) -> Iterator[Violation]:
     """Every batch counts what its jobs are, lists each of them, and is no further than they are."""
-    found = Counter((job.batch, bucket_of(job)) for job in snapshot.jobs.values() if job.batch)
+    mine = [job for job in snapshot.jobs.values() if job.batch and not job.ledger]
+    found = Counter((job.batch, bucket_of(job)) for job in mine)
     for id, batch in snapshot.batches.items():
         deleted = sum(not row.record for row in batch.rows.values())
         counts = {bucket: found[(id, bucket)] for bucket in BUCKETS} | {"deleted": deleted}
@@ -229,10 +230,10 @@ def batches(snapshot: Snapshot) -> Iterator[Violation]:
             kept = snapshot.jobs.get(row.record)
             if row.record and (kept is None or kept.id != name or kept.batch != id):
                 yield Violation("batch-row", f"batch {id!r} lists {name!r}, which is not its job")
-    for job in snapshot.jobs.values():
-        owner = snapshot.batches.get(job.batch) if job.batch else None
+    for job in mine:
+        owner = snapshot.batches.get(job.batch)
         listed = owner.rows if owner else snapshot.trash.get(job.batch, {})
-        if job.batch and job.id not in listed:
+        if job.id not in listed:
             yield Violation("batch-row", f"job {job.id!r} is not listed by its batch {job.batch!r}")
 
 

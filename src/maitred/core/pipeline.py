@@ -40,6 +40,8 @@ class Pipeline(Seating):
             self._back_off(job, result.message, int.from_bytes(number, "big"))
         elif result.code or job.stage == len(self.settings.stages):
             self._end(job, result.code, result.message, result.result)
+            if result.status:
+                self.unsaid.discard(job.record)
         else:
             return self._next_stage(worker, job, result, token)
         return None

@@ -81,6 +81,7 @@ local function settle_run(q, w, mine, lease, args)
     if code == '' and r.stage < #q.settings.stages then return next_stage(q, w, mine, r, message, result) end
   end
   end_job(q, r, code, message, result)
+  if said.status > 0 then call('ZREM', q.prefix .. K.Outbox, r.key) end
 end
 
 -- Ends at once what ends for good and has no more to it; answers the rest, which needs a longer look.

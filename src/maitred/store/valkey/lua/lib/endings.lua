@@ -61,6 +61,7 @@ local function end_job(q, r, code, message, result)
   set_end(r, code, message, result)
   counted(q, r, 1)
   add(q, q.prefix .. (x.batch == '' and K.Ended or K.Kept), q.now_text, r.key)
+  must_say(q, r)
   touch(q, r)
   if q.news then tell.ended(q, r.key, code) end
 end
@@ -89,6 +90,7 @@ end
 
 -- Gives a job a place of its own at its release and arrival.
 local function stand_in_line(q, r)
+  if r.phase == 'H' then must_say(q, r) end
   counted(q, r, -1)
   r.phase, r.worker = 'W', ''
   counted(q, r, 1)

@@ -1,7 +1,7 @@
 -- One call's view of the queue. `open` reads the floor, the settings and the crews in one command; jobs and
 -- places that change are gathered and written together by `flush` and `close`.
 
--- gives: new_floor, remember, read_lanes, read_settings, read_crews, limits_of, open, next_seq, extra_of, change_extra, counted, hmget, take_out, load_jobs, load_whole, job_at, new_job, touch, forget, add, flush, write_hash, write_ids, close, send, versions
+-- gives: new_floor, remember, read_lanes, read_settings, read_crews, limits_of, open, next_seq, extra_of, change_extra, must_say, counted, hmget, take_out, load_jobs, load_whole, job_at, new_job, touch, forget, add, flush, write_hash, write_ids, close, send, versions
 
 local FLOOR, FLOOR_SIZE = '<dddddddddddddddddddddd', 176
 local formats, memo = {}, {}
@@ -180,12 +180,17 @@ local function change_extra(q, r)
   return extra_of(q, r)
 end
 
+-- The ledger's tree has to hear of a job's new state, where there is one.
+local function must_say(q, r)
+  if has(r, EXTRA) and extra_of(q, r).ledger ~= '' then call('ZADD', q.prefix .. K.Outbox, r.record, r.key) end
+end
+
 local function counted(q, r, by)
   local i = count_of(r)
   q.counts[i] = (q.counts[i] or 0) + by
   if has(r, EXTRA) then
-    local id = extra_of(q, r).batch
-    if id ~= '' then batch.count(q, id, r, by) end
+    local x = extra_of(q, r)
+    if x.batch ~= '' and x.ledger == '' then batch.count(q, x.batch, r, by) end
   end
 end
 
