@@ -7,7 +7,8 @@
     ├── NotFound
     │   ├── UnknownQueue
     │   ├── UnknownJob
-    │   └── UnknownBatch
+    │   ├── UnknownBatch
+    │   └── NoReport          the batch has not been reported yet
     ├── Conflict              the job's state forbids it; nothing was changed
     │   ├── OtherSubmitter    the key belongs to somebody else's unended job
     │   ├── NotWaiting        only a waiting job can be moved
@@ -131,6 +132,12 @@ class UnknownBatch(NotFound):
         """Name the batch that is not there."""
         self.queue, self.id = queue, id
         super().__init__(f"queue {queue!r} has no batch {id!r}")
+
+
+class NoReport(NotFound):
+    """The batch has no report yet; it gets one when it is sealed and all its jobs have ended."""
+
+    code = "no-report"
 
 
 class Conflict(MaitredError):

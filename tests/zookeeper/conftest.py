@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 
+from maitred.core.settings import Settings
 from maitred.store.ledgered import LedgeredStores
 from maitred.store.zookeeper.check import check
 from maitred.store.zookeeper.ledger import Ledger
@@ -67,13 +68,18 @@ def line(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
+def settings(zookeeper: ZooKeeper, root: str, layout: str) -> Settings:
+    return settings_for(f"zookeeper://{zookeeper.host}{root}", layout)
+
+
+@pytest.fixture
 async def house(
-    zookeeper: ZooKeeper, servers: Servers, line: str, layout: str, root: str, clock: Clock, queue_name: str
+    servers: Servers, line: str, settings: Settings, clock: Clock, queue_name: str
 ) -> AsyncIterator[House]:
     """Give a queue on a line and a tree, which must agree when the test is done with them."""
     stores = LedgeredStores(connect_line(servers, line, clock), clock)
     store = stores.queue(queue_name)
-    await store.configure(settings_for(f"zookeeper://{zookeeper.host}{root}", layout))
+    await store.configure(settings)
     tree = await store.tree()
     assert tree
     yield House(stores, store, tree, clock)

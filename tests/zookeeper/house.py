@@ -85,5 +85,3 @@ class House:
 
 def finish(start: Start, code: str = "", message: str = "", **more: Any) -> Finish:
     return Finish(start.lease, code, message, b'"%s"' % start.need.encode(), status=start.status, **more)
-
-

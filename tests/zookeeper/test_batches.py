@@ -171,6 +171,19 @@ async def test_b9_a_batch_with_unfinished_jobs_stays_and_one_that_ended_leaves_n
         await ledger.batches.read(bid)
 
 
+async def test_b9_a_deletion_takes_what_else_is_under_a_job_too(ledger: Ledger) -> None:
+    before = await everything(ledger)
+    bid, jids = await batch_of(ledger, *(f"k{n}" for n in range(5)))
+    for jid in jids:
+        await ledger.jobs.fail(jid, None, "cancelled", "")
+    await ledger.jobs.delete(jids[3])
+    await reported(ledger, bid)
+    assert await ledger.lock_job(jids[1], "late", RUN)
+    await ledger.session.multi([Create(ledger.tree.job(jids[2], "theirs"), b"of another program")])
+    await ledger.removal.remove(bid)
+    assert await everything(ledger) == before
+
+
 async def test_b11_a_batch_is_reported_when_its_last_job_has_ended(ledger: Ledger) -> None:
     bid, jids = await batch_of(ledger, "a", "b", "c")
     lock = await ledger.batches.lock(bid, "clerk", RUN)
@@ -330,8 +343,6 @@ async def test_a_sealed_batch_takes_no_more_and_seals_once(ledger: Ledger) -> No
 async def test_whoever_expands_a_batch_adds_to_it_by_its_lock(ledger: Ledger, connect: Opener) -> None:
     order = BatchOrder("", U1, "images", SUBMISSION, expanding=True, sealed=True)
     bid = (await ledger.batches.create(order)).id
-    with pytest.raises(BatchSealed):
-        await ledger.intake.add(bid, [newcomer("a")])
     server = await connect()
     lock = await server.batches.lock(bid, "server", RUN)
     assert lock
@@ -344,6 +355,20 @@ async def test_whoever_expands_a_batch_adds_to_it_by_its_lock(ledger: Ledger, co
     await server.batches.seal(bid, lock)
     batch = (await ledger.batches.read(bid)).batch
     assert (batch.sealed, batch.expanding) == (True, False)
+    with pytest.raises(BatchSealed):
+        await ledger.intake.add(bid, [newcomer("b")])
+
+
+async def test_a_batch_that_is_expanded_stays_open_unless_it_is_to_be_sealed(ledger: Ledger) -> None:
+    order = BatchOrder("", U1, "images", SUBMISSION, expanding=True, sealed=False)
+    for sealed_meanwhile in (False, True):
+        bid = (await ledger.batches.create(order)).id
+        lock = await ledger.batches.lock(bid, "server", RUN)
+        if sealed_meanwhile:
+            await ledger.batches.seal(bid)
+            assert not (await ledger.batches.read(bid)).batch.sealed
+        batch = (await ledger.batches.seal(bid, lock)).batch
+        assert (batch.expanding, batch.sealed) == (False, sealed_meanwhile)
 
 
 async def test_a_batch_that_cannot_be_expanded_is_reported_as_failed(ledger: Ledger) -> None:

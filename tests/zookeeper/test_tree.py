@@ -65,7 +65,7 @@ def test_an_address_names_servers_and_root() -> None:
     [
         "", "a:2181/root", "valkey://a/root", "zookeeper:///root", "zookeeper://a", "zookeeper://a/",
         "zookeeper://a,/root", "zookeeper://a/r//x", "zookeeper://a/..", "zookeeper://a/zookeeper",
-        "zookeeper://a b/root", "zookeeper://a/ro ot", "zookeeper://a/root/",
+        "zookeeper://a b/root", "zookeeper://a/ro\not", "zookeeper://a/root/",
     ],
 )  # fmt: skip
 def test_what_is_no_address_is_refused(url: str) -> None:

@@ -83,7 +83,7 @@ class Pipeline(Seating):
         if self.newest[job.id] == job.record:
             self._stand(job)
         else:
-            self._end(job, "superseded", "a newer version took its place")
+            self._supersede(job)
 
     def _can_carry(self, worker: Worker, job: Job, units: Units) -> bool:
         return (

@@ -27,6 +27,9 @@ class Restoring(Ledger):
         if known is None:
             if newest and newest.version >= entry.version:
                 return "ignored"
+            if newest and newest.phase in (Phase.WAITING, Phase.HELD):
+                self._take_away(newest)
+                self._supersede(newest)
             job = replace(entry, record=self._next(), previous=newest.record if newest else 0)
             self.jobs[job.record] = job
             self.newest[job.id] = job.record
@@ -55,9 +58,13 @@ class Restoring(Ledger):
     def _put_in_place(self, job: Job) -> None:
         """Let a job stand as the tree has it; it is not told so again, unless more is decided here."""
         wanted = job.phase
+        if wanted is not Phase.ENDED:
+            job.code, job.result = "", b""
         job.own, job.blocked, job.lacking, job.provisioned, job.worker = False, False, False, False, ""
         if wanted is Phase.ENDED:
             self._end(job, job.code, job.message, job.result)
+        elif self.newest[job.id] != job.record:
+            self._supersede(job)
         elif wanted is Phase.HELD:
             if not self.holds.reason(job):
                 job.hold = Held("job", job.id, "", "", self.now)

@@ -306,7 +306,7 @@ class Seating:
             spent = lost and hold.confirmed
             self._log(job, hold, "lost" if lost else "handed-back")
             if self.newest[job.id] != job.record:
-                self._end(job, "superseded", "a newer version took its place")
+                self._supersede(job)
                 continue
             if not spent and job.unspent < self.settings.attempts:
                 job.unspent += 1
@@ -400,6 +400,9 @@ class Seating:
     def _leave(self, job: Job) -> None:
         place = self.line.leave(job)
         job.release, job.arrival, job.own = place.release, place.arrival, False
+
+    def _supersede(self, job: Job) -> None:
+        self._end(job, "superseded", "a newer version took its place")
 
     def _expire(self, job: Job) -> None:
         self._end(job, "expired", "it was still waiting when it expired")

@@ -75,7 +75,7 @@ class Acting:
                 raise NotWaiting
             entry = await self.bridge.jobs.prioritise(view.job.ledger, priority)
             await self.bridge.line.prioritise(id, priority)
-            await self.bridge.line.said(view.job.record, "", entry.version)
+            await self.bridge.line.said(view.job.record, "", entry.mark)
         else:
             await self.bridge.line.prioritise(id, priority)
 
@@ -93,7 +93,7 @@ class Acting:
                 level=job.level,
                 duration=job.duration,
             )
-            await self.bridge.line.said(job.record, "", entry.version)
+            await self.bridge.line.said(job.record, "", entry.mark)
 
     # ---------------------------------------------------------------- holds
 

@@ -10,9 +10,10 @@
 
 from maitred.core.invariants import Violation
 from maitred.core.job import Phase
-from maitred.store.zookeeper.bridge import Bridge, job_of
+from maitred.store.zookeeper.bridge import Bridge
 from maitred.store.zookeeper.reconciling import Reconciling
 from maitred.store.zookeeper.records import JobEntry
+from maitred.store.zookeeper.restoring import job_of
 
 
 async def disagreements(bridge: Bridge) -> list[Violation]:

@@ -121,17 +121,17 @@ class Batches:
     # ---------------------------------------------------------------- changing
 
     async def seal(self, bid: str, lock: Lock | None = None, fault: str = "") -> BatchEntry:
-        """Close a batch to new jobs; BatchSealed if it is. LockLost.
+        """Close a batch to new jobs, at once or when it is expanded; BatchSealed, LockLost.
 
         With its lock, by whoever expanded it: that is done, or could not be, and then it says why.
         """
 
         def sealed(entry: BatchEntry) -> dict[str, Any]:
-            if entry.batch.sealed and not (lock and entry.batch.expanding):
+            if entry.batch.sealed:
                 raise BatchSealed
             if lock is None:
-                return {"sealed": True}
-            done = entry.batch.sealed or not entry.batch.expanding or bool(fault)
+                return {"sealing": True, "sealed": not entry.batch.expanding}
+            done = entry.expansion.sealing or bool(fault)
             return {"sealed": done, "expanding": False, "fault": payloads.cut(fault)}
 
         return await self._again(bid, sealed, lock)
@@ -164,7 +164,7 @@ class Batches:
         entry = await self._locked(bid, lock)
         if entry.batch.state in (BatchState.REPORTING, BatchState.UPDATE_REPORTING):
             return None if entry.batch.unfinished else entry
-        if not entry.batch.sealed or entry.batch.expanding or entry.batch.unfinished:
+        if not entry.batch.sealed or entry.batch.unfinished:
             return None
         if entry.batch.state is BatchState.PENDING:
             entry = await self._write(entry, {"state": BatchState.PROCESSING})  # one without jobs
@@ -220,20 +220,16 @@ class Batches:
         jids = sorted(where)
         for begin in range(0, len(jids), READ_TOGETHER):
             some = jids[begin : begin + READ_TOGETHER]
-            for jid, job in zip(some, await self.reader.jobs(some), strict=True):
-                if job is not None or where[jid] == self.tree.layout.buckets[DELETED]:
-                    yield jid, await self._row(bid, jid, job)
+            for jid, row in zip(some, await self.reader.rows(some), strict=True):
+                if row is not None:
+                    yield jid, row
+                elif where[jid] == self.tree.layout.buckets[DELETED]:
+                    yield jid, await self._grave(bid, jid)
 
     async def rows_of(self, bid: str, jids: Sequence[str]) -> list[RowView]:
         """Give some jobs of a batch by their ids; those that are not there were deleted."""
-        jobs = await self.reader.jobs(jids)
-        return [await self._row(bid, jid, job) for jid, job in zip(jids, jobs, strict=True)]
-
-    async def _row(self, bid: str, jid: str, job: JobEntry | None) -> RowView:
-        if job is None:
-            return await self._grave(bid, jid)
-        place = job.standing
-        return RowView(place.id, place.label, job.state, place.message, place.reported)
+        rows = await self.reader.rows(jids)
+        return [row or await self._grave(bid, jid) for jid, row in zip(jids, rows, strict=True)]
 
     async def mark_grave(self, bid: str, jid: str, state: str) -> None:
         """Note the state in which a deleted job is being reported."""
@@ -271,7 +267,8 @@ class Batches:
         """Fill an empty item; False if a batch with the external id came in between."""
         now, path, layout = self.clock(), self.tree.batch, self.tree.layout
         expansion = Expansion(
-            sealed=order.sealed,
+            sealed=order.sealed and not order.expanding,
+            sealing=order.sealed,
             expanding=order.expanding,
             external_id=order.external_id,
             submitter=str(order.submitter),

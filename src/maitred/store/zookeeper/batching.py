@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from maitred.core.batch import UNFINISHED, Batch, BatchOrder, BatchPut, BatchState, Errand, RowView
 from maitred.core.job import Phase
-from maitred.errors import BatchSealed, BatchUnfinished, Conflict, LockLost, NotFound, UnknownBatch
+from maitred.errors import BatchUnfinished, Conflict, LockLost, NotFound, UnknownBatch
 from maitred.store.port import BatchPage, RowPage
 from maitred.store.zookeeper.bridge import Bridge
 from maitred.store.zookeeper.locks import Lock
-from maitred.store.zookeeper.records import READ_TOGETHER, BatchEntry
+from maitred.store.zookeeper.records import READ_TOGETHER
 from maitred.store.zookeeper.tree import BID, is_item, unescape
 
 OWNER = "maitred"
@@ -39,12 +39,7 @@ class Batching:
     async def seal(self, id: str, token: bytes, fault: str) -> None:
         """Close a batch, or end its expansion; it is reported if it has nothing more to wait for."""
         lock = self.lock_of(id, token) if token else None
-        try:
-            await self.batches.seal(id, lock, fault)
-        except BatchSealed:
-            entry = await self.batches.read(id)
-            if not entry.batch.expanding:
-                raise
+        await self.batches.seal(id, lock, fault)
         if lock:
             await self.batches.begin_report(id, lock)
         else:
@@ -90,7 +85,7 @@ class Batching:
                 entry = await self.batches.begin_report(entry.id, lock) or entry
             work = entry.batch.work(self.ledger.clock())
             if work is not None:
-                return Errand(_shown(entry), work)
+                return Errand(entry.batch, work)
             await self.unlock(entry.id, token)
         return None
 
@@ -166,7 +161,7 @@ class Batching:
         if entry is None:
             return None
         holder = await self.ledger.locks.holder(self.bridge.tree.batch(id))
-        return replace(_shown(entry), owner=holder.owner if holder else "")
+        return replace(entry.batch, owner=holder.owner if holder else "")
 
     async def page(
         self, state: str | None, external_id: str | None, cursor: str | None, limit: int
@@ -186,7 +181,7 @@ class Batching:
                 continue
             if len(page) == limit:
                 return BatchPage(page, page[-1].id, None if state else len(ids))
-            page.append(_shown(entry))
+            page.append(entry.batch)
         return BatchPage(page, None, None if state else len(ids))
 
     async def rows(self, id: str, after: int, limit: int) -> RowPage:
@@ -205,10 +200,4 @@ class Batching:
 def _is_ready(batch: Batch) -> bool:
     """Tell whether a batch can be reported and nobody has said so yet."""
     open_ = batch.state in (BatchState.PENDING, BatchState.PROCESSING)
-    return open_ and batch.sealed and not batch.expanding and not batch.unfinished
-
-
-def _shown(entry: BatchEntry) -> Batch:
-    """Show a batch as the port has it: one that is expanded is sealed after that."""
-    sealed = entry.batch.sealed
-    return replace(entry.batch, sealing=sealed, sealed=sealed and not entry.batch.expanding)
+    return open_ and batch.sealed and not batch.unfinished

@@ -6,20 +6,16 @@ a live run has is left alone, since its worker writes to both.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from maitred.core.ids import job_id
-from maitred.core.job import COMMAND, Band, Held, Job, Phase, Restored, View
+from maitred.core.job import Restored, View
 from maitred.core.settings import Settings
-from maitred.core.stages import COMPLETED, FAILED, HELD
+from maitred.core.stages import FAILED
 from maitred.errors import Conflict
 from maitred.store.port import Store
 from maitred.store.zookeeper.ledger import Ledger
-from maitred.store.zookeeper.payloads import pack
 from maitred.store.zookeeper.records import READ_TOGETHER, JobEntry
+from maitred.store.zookeeper.restoring import job_of
 from maitred.store.zookeeper.tree import DELETED, ENDED
-
-LAST_PRIORITY = 99
 
 
 class Bridge:
@@ -88,7 +84,7 @@ class Bridge:
 
     async def said(self, record: int, entry: JobEntry) -> None:
         """Note in the line that the tree has a job in this state."""
-        await self.line.said(record, entry.state, entry.version)
+        await self.line.said(record, entry.state, entry.mark)
 
     async def _at_rest(self, entries: Sequence[JobEntry]) -> list[JobEntry]:
         """Leave out what is being run, if the line knows it."""
@@ -121,58 +117,3 @@ class Bridge:
             )
         except Conflict:
             return  # it goes on after all
-
-
-def job_of(entry: JobEntry, settings: Settings) -> Job:
-    """Write a job of the tree as the line keeps it: waiting, held or ended."""
-    place = entry.standing
-    id = place.id or job_id(place.key or entry.jid)
-    ended = entry.state in ENDED
-    own = next((reason for reason in place.holds if reason.kind == "job"), None)
-    return Job(
-        record=0,
-        id=id,
-        version=place.version,
-        submitter=entry.submitter,
-        need=settings.need(max(1, place.stage)) if settings.staged else place.need or COMMAND,
-        body=entry.body if place.id else _foreign_body(entry),
-        created_at=place.created_at or entry.modified_at,
-        band=Band(place.band),
-        priority=min(LAST_PRIORITY, max(0, entry.priority)),
-        level=min(place.level, len(settings.levels)),
-        elastic=place.elastic,
-        duration=place.duration,
-        phase=Phase.ENDED if ended else Phase.HELD if entry.state == HELD else Phase.WAITING,
-        stage=place.stage,
-        attempt=place.attempt,
-        retries=entry.retries,
-        release=place.release,
-        arrival=place.arrival or int(entry.jid[3:]),
-        expires_at=place.expires_at,
-        code=(place.code or "error") if entry.state == FAILED else "",
-        message=place.message,
-        result=place.data if entry.state == COMPLETED else b"",
-        batch=entry.batch,
-        profile=entry.profile,
-        exempt=place.exempt,
-        space=entry.space,
-        data=b"" if ended and entry.state != FAILED else place.data,
-        identifiers=entry.identifiers,
-        hold=Held("job", id, own.by, own.reason, own.at) if own and not ended else None,
-        ledger=entry.jid,
-        status=entry.version,
-    )
-
-
-def _foreign_body(entry: JobEntry) -> bytes:
-    """Give the body of a job that another program made: what its configuration says are its arguments."""
-    args: dict[str, Any] = {
-        name: value
-        for name, value in entry.configuration.items()
-        if value is not None and name not in ("submitter", "profile_name", "batch_id", "run", "metadata")
-    }
-    who = entry.submitter
-    run = entry.configuration.get("run") or {"args": args}
-    return pack(
-        {"key": entry.standing.key or entry.jid, "submitter": {"type": who.type, "id": who.id}, "run": run}
-    )

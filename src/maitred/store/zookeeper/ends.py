@@ -38,7 +38,7 @@ class Ends:
         except (Conflict, NotFound):
             return None
         run.entry = entry
-        run.told = result._replace(status=entry.version)
+        run.told = result._replace(status=entry.mark)
         return run.told
 
     async def _end(self, run: Run, result: Finish, *, carries_on: bool) -> JobEntry:

@@ -167,7 +167,7 @@ class Intake:
                 raise UnknownBatch(self.queue, bid)
             known = await self._known(bid, chunk) if looking and entry.expansion.rows else {}
             fresh = _first_of_each(each for each in chunk if each.order.id not in known)
-            if fresh and entry.batch.sealed and not entry.batch.expanding:
+            if fresh and entry.batch.sealed:
                 raise BatchSealed
             if fresh and not await self._fill(entry, fresh, known):
                 await self.session.sync(self.tree.batch(bid))

@@ -77,11 +77,13 @@ class Standing(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 class Expansion(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What a batch knows of itself beyond the layout's fields: how far it is expanded, and reported.
 
-    `rows` counts the jobs that came in. `write` is the token of the last change.
+    `rows` counts the jobs that came in. One that is `sealing` is sealed when it is expanded. `write` is the
+    token of the last change.
     """
 
     rows: int = 0
     sealed: bool = False
+    sealing: bool = True
     expanding: bool = False
     external_id: str = ""
     submitter: str = ""

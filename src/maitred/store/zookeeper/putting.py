@@ -22,6 +22,8 @@ from maitred.store.zookeeper.bridge import Bridge
 from maitred.store.zookeeper.intake import Added, Newcomer
 
 Answer = Put | Refusal
+# The mark of a state that was never changed.
+NEW = 1
 
 
 class Plan(NamedTuple):
@@ -119,7 +121,7 @@ class Putting:
         if not jid:
             return plan.order._replace(batch="", token=b"")
         entry = await self.bridge.jobs.rewrite(jid, plan.order)
-        return plan.order._replace(ledger=jid, status=entry.version)
+        return plan.order._replace(ledger=jid, status=entry.mark)
 
     async def _stays_in(self, plan: Plan) -> str:
         """Name the batch that a new version stays in: that of the last one, until it is reported."""
@@ -145,7 +147,7 @@ class Putting:
                 return
             except Overtaken:
                 continue
-            passed[plan.at] = plan.order._replace(batch=bid, ledger=jid, status=0)
+            passed[plan.at] = plan.order._replace(batch=bid, ledger=jid, status=NEW)
             return
         raise Overtaken
 
@@ -167,7 +169,7 @@ class Putting:
             return
         for plan, each in zip(plans, added, strict=True):
             if each.created:
-                passed[plan.at] = plan.order._replace(ledger=each.jid, status=0)
+                passed[plan.at] = plan.order._replace(ledger=each.jid, status=NEW)
             else:
                 answers[plan.at] = await self._known(plan, each)
 
@@ -233,7 +235,7 @@ class Putting:
                         entry = await self.bridge.jobs.place(order.ledger, release=view.release)
                     except (UnknownJob, AlreadyEnded, Overtaken):
                         continue
-                    await self.bridge.line.said(answer.record, "", entry.version)
+                    await self.bridge.line.said(answer.record, "", entry.mark)
 
 
 def _without_doubles(orders: Sequence[Order]) -> Iterator[list[Order]]:

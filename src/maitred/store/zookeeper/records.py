@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from maitred.core.batch import BUCKETS, UNFINISHED, Batch, BatchState
+from maitred.core.batch import BUCKETS, UNFINISHED, Batch, BatchState, RowView
 from maitred.core.job import DEFAULT_PRIORITY, Submitter
 from maitred.core.stages import FAILED, HELD, last_successful
 from maitred.store.zookeeper import payloads
@@ -44,6 +44,11 @@ class JobEntry:
     standing: Standing
     placed: int
     present: frozenset[str]
+
+    @property
+    def mark(self) -> int:
+        """The version as a line keeps it: 1 is a state that was never changed, 0 is none."""
+        return self.version + 1
 
     @property
     def body(self) -> bytes:
@@ -131,6 +136,28 @@ class Reader:
             return self._job(jid, found)
         except (ValueError, TypeError, msgspec.MsgspecError) as error:
             return Unreadable(self.tree.job(jid), error)
+
+    def state_of(self, status: Node) -> str:
+        """Read the state of a job from its status alone; ValueError if it is spoilt."""
+        return payloads.read_state(payloads.read_object(status.data).get("status"), self.job_states)
+
+    async def rows(self, jids: Sequence[str]) -> list[RowView | None]:
+        """Read of several jobs what a report says of them; None of one that is not there."""
+        facts = ("status", "place")
+        nodes = await self.session.get_all([self.tree.job(jid, fact) for jid in jids for fact in facts])
+        rows: list[RowView | None] = []
+        for jid, status, place in zip(jids, nodes[::2], nodes[1::2], strict=True):
+            if status is None:
+                rows.append(None)
+                continue
+            try:
+                said = payloads.read_object(status.data)
+                standing = self._standing(jid, place, self.state_of(status), None, said)
+                state = self.state_of(status)
+            except (ValueError, TypeError, msgspec.MsgspecError) as error:
+                raise Unreadable(self.tree.job(jid), error) from error
+            rows.append(RowView(standing.id, standing.label, state, standing.message, standing.reported))
+        return rows
 
     def _job(self, jid: str, found: dict[str, Node]) -> JobEntry:
         status = payloads.read_object(found["status"].data)
@@ -222,6 +249,7 @@ class Reader:
             modified_at=modified_at,
             state=state,
             sealed=own.sealed,
+            sealing=own.sealing,
             expanding=own.expanding,
             fault=own.fault,
             sequence=own.sequence,

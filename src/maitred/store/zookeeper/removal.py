@@ -5,17 +5,18 @@ item without a status, which is what an item looks like that was never filled. O
 was left by a crash: `check` names it, and `sweep` takes it away.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from maitred.core.job import DEFAULT_PRIORITY
 from maitred.errors import Overtaken
 from maitred.store.zookeeper.batches import Batches
 from maitred.store.zookeeper.records import Unreadable
 from maitred.store.zookeeper.session import Delete, Node, Op, Put, Refused, certain
-from maitred.store.zookeeper.tree import BID, JID, entry_name, is_item
+from maitred.store.zookeeper.tree import BID, FACTS, JID, entry_name, is_item
 
 STEP = 50
+LEAVES = 500
 ORPHANED = 3_600_000
 
 
@@ -71,11 +72,32 @@ class Removal:
         """Delete all that is left of a batch which has no status any more: its jobs first, itself last."""
         jids = sorted(await self.batches.members(bid))
         for begin in range(0, len(jids), STEP):
-            await asyncio.gather(*map(self._clear_job, jids[begin : begin + STEP]))
+            await self._clear_jobs(jids[begin : begin + STEP])
         await self._clear(self.tree.batch(bid))
 
+    async def _clear_jobs(self, jids: Sequence[str]) -> None:
+        """Delete jobs with their index entries in one step if they are as they should be, else one by one."""
+        facts = ("status", "priority")
+        nodes = await self.session.get_all([self.tree.job(jid, fact) for jid in jids for fact in facts])
+        ops: list[Op] = []
+        try:
+            for jid, status, priority in zip(jids, nodes[::2], nodes[1::2], strict=True):
+                if status is None or priority is None:
+                    continue
+                entry = self.tree.entry(self.reader.state_of(status), int(priority.data), jid)
+                ops += [Delete(self.tree.job(jid, fact)) for fact in FACTS]
+                ops += [Delete(self.tree.job(jid)), Delete(entry)]
+            if ops:
+                await certain(self.session, ops, partial(self._absent, ops[-2].path))
+        except (Refused, ValueError):
+            ops = []
+        cleared = {op.path for op in ops}
+        for jid in jids:
+            if self.tree.job(jid) not in cleared:
+                await self._clear_job(jid)
+
     async def _clear_job(self, jid: str) -> None:
-        """Delete a job and its index entry in one step, as long as nobody else does."""
+        """Delete a job, whatever it has, and its index entry in one step, as long as nobody else does."""
         while True:
             names = await self.session.children(self.tree.job(jid))
             if names is None:
@@ -96,17 +118,23 @@ class Removal:
             entry = None
         states = [entry.state] if entry else self.reader.job_states
         priority = await self.session.get(self.tree.job(jid, "priority"))
-        name = entry_name(int(priority.data) if priority and priority.data else 5, jid)
+        name = entry_name(int(priority.data) if priority and priority.data else DEFAULT_PRIORITY, jid)
         paths = [f"{self.tree.state(state)}/{name}" for state in states]
         stats = await self.session.stat_all(paths)
         return [path for path, stat in zip(paths, stats, strict=True) if stat is not None]
 
     async def _clear(self, path: str) -> None:
-        """Delete a node with all that is under it, from the leaves up."""
-        names = await self.session.children(path)
-        for begin in range(0, len(names or ()), STEP):
-            some = (names or [])[begin : begin + STEP]
-            await asyncio.gather(*(self._clear(f"{path}/{name}") for name in some))
+        """Delete a node with all that is under it; leaves go many in a step."""
+        names = sorted(await self.session.children(path) or [])
+        for begin in range(0, len(names), LEAVES):
+            below = [f"{path}/{name}" for name in names[begin : begin + LEAVES]]
+            try:
+                await certain(
+                    self.session, [Delete(each) for each in below], partial(self._absent, below[-1])
+                )
+            except Refused:
+                for each in below:
+                    await self._clear(each)
         try:
             await certain(self.session, [Delete(path)], partial(self._absent, path))
         except Refused as refused:

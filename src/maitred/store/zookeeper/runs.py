@@ -16,9 +16,10 @@ import structlog
 from maitred.core.job import Finish, Lease, Message, Shift, Start, Stop, TakenUp
 from maitred.core.stages import HELD
 from maitred.errors import Conflict, LockLost, NotFound, Overtaken, SessionLost, StoreError
-from maitred.store.zookeeper.bridge import Bridge, job_of
+from maitred.store.zookeeper.bridge import Bridge
 from maitred.store.zookeeper.locks import HOST, Claim
 from maitred.store.zookeeper.records import JobEntry
+from maitred.store.zookeeper.restoring import job_of
 from maitred.store.zookeeper.session import Check, Create, Delete, Op
 from maitred.store.zookeeper.tree import ENDED
 
@@ -112,7 +113,7 @@ class Runs:
             if run.forsaken:
                 return None
             if not run.noted:
-                if await bridge.line.note_status(worker, [TakenUp(start.lease, run.entry.version)]):
+                if await bridge.line.note_status(worker, [TakenUp(start.lease, run.entry.mark)]):
                     await self.let_go([run])
                     return None
                 run.noted = True
@@ -122,7 +123,7 @@ class Runs:
         except (StoreError, Conflict) as error:
             _log.debug("a start could not be taken up yet", job=start.ledger, error=str(error))
             return None
-        return run.start._replace(status=run.entry.version)
+        return run.start._replace(status=run.entry.mark)
 
     async def _begin(self, worker: str, start: Start) -> Run:
         """Lock a job and move it to its stage; Refusal, or LockLost if somebody else has it for now."""
@@ -139,7 +140,7 @@ class Runs:
             session = bridge.session.id
             try:
                 new = await bridge.jobs.start(
-                    entry, start.lease.token, start.attempt, freed=entry.version == start.status, also=ops
+                    entry, start.lease.token, start.attempt, freed=entry.mark == start.status, also=ops
                 )
             except Overtaken:
                 await bridge.session.sync(path)
@@ -156,7 +157,7 @@ class Runs:
             if bridge.session.id != session:
                 raise SessionLost
             job = job_of(new, bridge.settings)
-            if entry.version != start.status:
+            if entry.mark != start.status:
                 start = start._replace(body=job.body, data=job.data, identifiers=job.identifiers)
             self.locked[jid] = session
             run = self.taken[start.lease] = Run(worker, start, new)
@@ -165,7 +166,7 @@ class Runs:
     def _fits(self, entry: JobEntry, start: Start) -> bool:
         """Tell whether the tree has a job where the line starts it."""
         settings = self.bridge.settings
-        if entry.state in ENDED or (entry.state == HELD and entry.version != start.status):
+        if entry.state in ENDED or (entry.state == HELD and entry.mark != start.status):
             return False
         return not settings.staged or settings.need(self.bridge.stage_of(entry)) == start.need
 
@@ -243,7 +244,7 @@ class Runs:
             return
         if mine:
             self.locked.pop(run.jid, None)
-        await bridge.line.said(lease.record, "", entry.version)
+        await bridge.line.said(lease.record, "", entry.mark)
 
     async def let_go(self, runs: Sequence[Run]) -> None:
         """Give runs up that the line does not count as ours any more, and let it know where the jobs are."""

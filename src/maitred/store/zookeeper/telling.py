@@ -43,7 +43,7 @@ class Telling:
             return
         if entry.state != state:
             changed = None
-            if entry.version <= job.status:
+            if entry.mark <= job.status:
                 changed = await self._change(entry, view, state)
             if changed is None:
                 await self.bridge.bring([entry.jid], even_run=True)

@@ -189,8 +189,9 @@ class Address(NamedTuple):
         if (
             (scheme, separator) != ("zookeeper", "://")
             or not all(_HOST.fullmatch(host) for host in hosts.split(","))
-            or not {"", ".", "..", "zookeeper"}.isdisjoint(parts)
-            or not re.fullmatch(r"[\w./-]+", root)
+            or not {"", ".", ".."}.isdisjoint(parts)
+            or parts[0] == "zookeeper"
+            or not root.isprintable()
         ):
             raise ConfigError(f"{url!r} is no ledger: it must be like zookeeper://host:2181,host:2181/root")
         return cls(hosts, f"/{root}")

@@ -93,6 +93,11 @@ end
 local MOST_RECOUNTED = 5000
 local PARTS = {}
 
+-- The jobs of a batch are kept as long as the batch.
+local function ended_list(q, r)
+  return extra_of(q, r).batch == '' and K.Ended or K.Kept
+end
+
 local function check_job(q, record, bytes)
   local r = decode_job(record, bytes)
   q.jobs[record] = r
@@ -109,9 +114,9 @@ local function check_job(q, record, bytes)
     check_waiting_job(q, r, record)
   elseif r.phase == 'R' then
     check_running_job(q, r, record)
-  elseif r.phase == 'E' and not call('ZSCORE', q.prefix .. K.Ended, record) then
+  elseif r.phase == 'E' and not call('ZSCORE', q.prefix .. ended_list(q, r), record) then
     fault(q, 'ended', named(r) .. ' ended and would never be swept', function()
-      call('ZADD', q.prefix .. K.Ended, r.ended, record)
+      call('ZADD', q.prefix .. ended_list(q, r), r.ended, record)
     end)
   end
 end

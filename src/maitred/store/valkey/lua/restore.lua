@@ -25,6 +25,12 @@ local function put_in_place(q, r, wanted)
   local code, message, result = struct.unpack(END, r.tail)
   if wanted == 'E' then
     end_job(q, r, code, message, result)
+    if r.phase == wanted then call('ZREM', q.prefix .. K.Outbox, r.key) end
+    return
+  end
+  set_message(r, message)
+  if call('HGET', q.prefix .. K.Ids, r.id) ~= r.key then
+    supersede(q, r)
   elseif wanted == 'H' then
     if not hold_reason(q, r) then change_extra(q, r).hold = q.now_text .. ' ' .. NOBODY end
     set_held(q, r, hold_reason(q, r))
@@ -80,14 +86,21 @@ local function restore(q, bytes, extra, body, data)
   elseif all[1] and all[1].version >= e.version then
     return 'ignored'
   else
-    r, answer = make(q, e, x, all[1]), 'made'
+    local newest = all[1]
+    if newest and (newest.phase == 'W' or newest.phase == 'H') then
+      take_away(q, newest)
+      supersede(q, newest)
+    end
+    r, answer = make(q, e, x, newest), 'made'
   end
   for _, flag in ipairs(PLACE_FLAGS) do
     if flag ~= OLDER then mark(r, flag, false) end
   end
   r.phase, r.worker = 'W', ''
   counted(q, r, 1)
-  q.bodies[r.key], q.data[r.key] = body, q.settings.staged and data or nil
+  q.bodies[r.key] = body
+  q.data = q.data or {}
+  if q.settings.staged then q.data[r.key] = data end
   touch(q, r)
   put_in_place(q, r, wanted)
   return answer

@@ -1,5 +1,5 @@
 -- How a run and a job end, and how a job comes back to the line.
--- gives: log, end_run, end_job, end_for_space, expire, set_message, to_front, stand_in_line, stand, go_on, let_return, return_space, give_back, expire_due, catch_up
+-- gives: log, end_run, end_job, end_for_space, expire, set_message, to_front, stand_in_line, stand, supersede, go_on, let_return, return_space, give_back, expire_due, catch_up
 
 local function run_entry(q, stage, version, attempt, worker, start, code)
   return struct.pack('<BI4HddHc0Bc0', stage, version, attempt, start, q.now, #worker, worker, #code, code)
@@ -138,12 +138,16 @@ local function let_return(q)
   end
 end
 
+local function supersede(q, r)
+  end_job(q, r, 'superseded', 'a newer version took its place', '')
+end
+
 -- Lets a job wait that ran; an older version that would wait ends instead.
 local function go_on(q, r)
   if call('HGET', q.prefix .. K.Ids, r.id) == r.key then
     stand(q, r)
   else
-    end_job(q, r, 'superseded', 'a newer version took its place', '')
+    supersede(q, r)
   end
 end
 
