@@ -74,6 +74,12 @@ class LedgeredStore(PassingOn):
         tree = await self.tree()
         return await tree.tell(limit) if tree else 0
 
+    async def sweep_tree(self) -> None:
+        """Forget what is old in the tree."""
+        tree = await self.tree()
+        if tree:
+            await tree.sweep_tree()
+
     async def close(self) -> None:
         """End the session with the tree, and with it its locks."""
         tree, self._tree, self._settings = self._tree, None, None

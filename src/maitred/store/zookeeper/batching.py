@@ -155,6 +155,21 @@ class Batching:
                 if view and view.job.batch == id and view.job.phase is Phase.ENDED:
                     await line.remove(view.job.id)
 
+    async def sweep(self, retention: int) -> None:
+        """Forget batches that were reported long ago, and seal those that were left open for as long."""
+        for id in await self.batches.ids():
+            entry = await self.ledger.reader.batch(id)
+            if entry is None or entry.batch.modified_at > self.ledger.clock() - retention:
+                continue
+            batch = entry.batch
+            try:
+                if not batch.sealed and not batch.expanding:
+                    await self.seal(id, b"", "")
+                elif batch.reported and not batch.unfinished and not batch.frozen and not batch.unsent:
+                    await self.remove(id)
+            except (Conflict, NotFound):
+                continue  # somebody else was quicker
+
     async def batch(self, id: str) -> Batch | None:
         """Show a batch."""
         entry = await self.ledger.reader.batch(id) if is_item(id, BID) else None

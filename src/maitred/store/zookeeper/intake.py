@@ -9,7 +9,7 @@ it is expanded. A key that the batch has is passed over, so doing it all again d
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -40,13 +40,19 @@ CHUNK_BYTES = 300_000
 
 
 class Newcomer(NamedTuple):
-    """A job to be made: what its PUT asks, and the place that it is to have in line."""
+    """A job to be made: what its PUT asks, and the place that it is to have in line.
+
+    One that comes from elsewhere has a state already, with the last stage that it finished and more facts.
+    """
 
     order: Order
     release: int = 0
     arrival: int = 0
     version: int = 1
     created_at: int = 0
+    state: str = PENDING
+    last: str | None = None
+    facts: dict[str, Any] = {}
 
 
 class Added(NamedTuple):
@@ -229,14 +235,16 @@ class Intake:
         facts = {
             "bid": bid.encode(),
             "configuration": payloads.configuration(layout, bid, submitter, order.profile, order.body),
-            "status": payloads.pack(payloads.job_status(layout, PENDING, last=None, retries=0, at=now)),
+            "status": payloads.pack(
+                payloads.job_status(layout, newcomer.state, last=newcomer.last, retries=0, at=now)
+            ),
             "place": payloads.pack(self._standing(newcomer, now)),
             "priority": b"%d" % order.priority,
             "space_needed": b"0",
             "identifiers": payloads.NO_IDENTIFIERS,
         }
         ops: list[Op] = [Create(self.tree.job(jid, fact), data) for fact, data in facts.items()]
-        return [*ops, Create(self.tree.entry(PENDING, order.priority, jid))]
+        return [*ops, Create(self.tree.entry(newcomer.state, order.priority, jid))]
 
     @staticmethod
     def _standing(newcomer: Newcomer, now: int) -> Standing:
@@ -258,7 +266,7 @@ class Intake:
             label=order.label,
             write=secrets.token_hex(16),
         )
-        return payloads.stand_body(standing, order.body)
+        return payloads.stand_body(msgspec.structs.replace(standing, **newcomer.facts), order.body)
 
     # ---------------------------------------------------------------- ids
 

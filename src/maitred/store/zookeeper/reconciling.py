@@ -5,7 +5,7 @@ has as ended, is ended there too; holds are the tree's. It may run on a live lin
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -35,6 +35,15 @@ class Tally:
         """Count what restoring answered."""
         self.made += [jid for jid, outcome in outcomes.items() if outcome == "made"]
         self.changed += [jid for jid, outcome in outcomes.items() if outcome == "changed"]
+
+    def sentences(self) -> Iterator[tuple[str, str]]:
+        """Give a stable code and a sentence for each thing that was done."""
+        yield from (("made", f"{jid} came into the line") for jid in self.made)
+        yield from (("changed", f"{jid} is in the line as the ledger has it") for jid in self.changed)
+        yield from (
+            ("removed", f"{jid} is not in the ledger, and went from the line") for jid in self.removed
+        )
+        yield from (("hold", f"{hold} is held as the ledger says") for hold in self.holds)
 
 
 class Reconciling:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from maitred.core.batch import Batch, BatchOrder, BatchPut, BatchState, Errand
 from maitred.core.invariants import Violation
-from maitred.core.job import Finish, HoldKind, Lease, Message, Order, Put, Refusal, Shift, View
+from maitred.core.job import Finish, HoldKind, Job, Lease, Message, Order, Put, Refusal, Restored, Shift, View
 from maitred.core.settings import Settings
 from maitred.store.passing_on import PassingOn
 from maitred.store.port import BatchPage, Progress, RowPage, Store
@@ -18,6 +18,7 @@ from maitred.store.zookeeper.acting import Acting
 from maitred.store.zookeeper.agreement import disagreements
 from maitred.store.zookeeper.batching import Batching
 from maitred.store.zookeeper.bridge import Bridge
+from maitred.store.zookeeper.importing import Importing
 from maitred.store.zookeeper.ledger import Ledger
 from maitred.store.zookeeper.putting import Putting
 from maitred.store.zookeeper.reconciling import Reconciling, Tally
@@ -38,6 +39,7 @@ class TreeStore(PassingOn):
         self.acting = Acting(bridge, batching)
         self.telling = Telling(bridge, batching)
         self.reconciling = Reconciling(bridge)
+        self.importing = Importing(bridge)
         self._puts = Coalescer(Putting(bridge, batching).put)
 
     async def _target(self) -> Store:
@@ -63,6 +65,11 @@ class TreeStore(PassingOn):
         """Tell the tree what the line decided alone; give how much that was."""
         return await self.telling.tell(limit)
 
+    async def sweep_tree(self) -> None:
+        """Forget what is old in the tree: batches that were reported long ago, and what crashes left."""
+        await self.batching.sweep(self.bridge.settings.retention)
+        await self.ledger.removal.sweep()
+
     async def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[Violation]:
         """Look for what is broken in the line, in the tree, and between them."""
         found = await self._line.check(repair=repair, progress=progress)
@@ -70,6 +77,10 @@ class TreeStore(PassingOn):
         if repair:
             await self.reconcile()
         return found + await disagreements(self.bridge)
+
+    async def restore(self, jobs: Sequence[Job]) -> list[Restored]:
+        """Take in jobs from elsewhere as they are, first into the tree; those that are known are ignored."""
+        return await self.importing.take_in(jobs)
 
     # ---------------------------------------------------------------- jobs
 
