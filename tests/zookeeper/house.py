@@ -61,9 +61,17 @@ class House:
         """Give the state of a job in the line and in the tree."""
         return await self.state(key), (await self.entry(key)).state
 
-    async def batch(self, *, external_id: str = "", sealed: bool = False) -> str:
+    async def batch(
+        self,
+        *,
+        external_id: str = "",
+        sealed: bool = False,
+        expanding: bool = False,
+        who: Submitter = U1,
+    ) -> str:
         sent = json.dumps({"submitter": {"type": "user", "id": "1"}}).encode()
-        return (await self.store.create_batch(BatchOrder(external_id, U1, "images", sent, False, sealed))).id
+        order = BatchOrder(external_id, who, "images", sent, expanding, sealed)
+        return (await self.store.create_batch(order)).id
 
     async def work(
         self, worker: str = "w", slots: int = 4, needs: Sequence[str] = NEEDS, fail: Sequence[str] = ()

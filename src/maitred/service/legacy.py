@@ -1,4 +1,4 @@
-"""Older records of an ingest queue become jobs: each once, in the state that it had, however often it is read."""
+"""Older records of an ingest queue become jobs: each once, in the state that it had."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

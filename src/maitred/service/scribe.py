@@ -1,8 +1,8 @@
-"""The scribe: it keeps line and tree of a queue together, where the ledger is a tree. Any number may run at once.
+"""The scribe: it keeps line and tree of a queue together, where the ledger is a tree.
 
-What the line decided alone it writes to the tree; what moves in the tree it brings into the line, all of it at
-its start and then on a watch; what is old it forgets. All of this may be done twice, so a scribe may die at
-any time, and another goes on.
+What the line decided alone it writes to the tree; what moves in the tree it brings into the line, all of it
+at its start and then on a watch; what is old it forgets. Any number may run at once, and all of this may be
+done twice: a scribe may die at any time, and another goes on.
 """
 
 import asyncio

@@ -7,8 +7,9 @@ it is expanded. A key that the batch has is passed over, so doing it all again d
 """
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -52,7 +53,7 @@ class Newcomer(NamedTuple):
     created_at: int = 0
     state: str = PENDING
     last: str | None = None
-    facts: dict[str, Any] = {}
+    facts: Mapping[str, Any] = MappingProxyType({})
 
 
 class Added(NamedTuple):

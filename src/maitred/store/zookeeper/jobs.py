@@ -203,13 +203,16 @@ class Jobs:
 
     # ---------------------------------------------------------------- deletion
 
-    async def delete(self, jid: str) -> None:
-        """Delete a job, whatever it does; its batch keeps its name. BatchReporting, or UnknownJob."""
+    async def delete(self, jid: str, *, forget: bool = False) -> None:
+        """Delete a job, whatever it does; its batch keeps its name. BatchReporting, or UnknownJob.
+
+        A layout that keeps deleted jobs keeps it, unless it is to `forget` it.
+        """
         for _ in range(20):
             entry = await self.read(jid)
             fence = await self.batch_fence(entry.batch)
             try:
-                if self.tree.layout.keeps_deleted:
+                if self.tree.layout.keeps_deleted and not forget:
                     await self.change(entry, DELETED, also=fence, legal=True, run="", code="", message="")
                 else:
                     await self._erase(entry, fence)

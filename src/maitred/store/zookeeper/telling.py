@@ -28,7 +28,7 @@ class Telling:
             await self._tell(view, entry)
         for jid in unsaid.gone:
             try:
-                await self.bridge.jobs.delete(jid)
+                await self.bridge.jobs.delete(jid, forget=True)
             except UnknownJob:
                 continue
         if unsaid.gone:
