@@ -87,6 +87,8 @@ class House:
                 code = "error" if name in fail else ""
                 results.append(finish(start, code, "no route" if code else ""))
             starts = (await self.store.finish(worker, results)).starts
+            if not starts:
+                starts = [each for each in await self.store.park(worker, 0.05) if isinstance(each, Start)]
         await self.store.leave(worker)
         return done
 

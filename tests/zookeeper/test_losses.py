@@ -1,4 +1,4 @@
-"""What is lost and what is not: workers, sessions, the line, and words that arrive late; B4, B20, B21, B26."""
+"""What is lost and what is not: workers, sessions, the line, and late words; B4, B20, B21, B26."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -127,6 +127,7 @@ async def test_a_run_is_taken_up_by_one_even_if_the_line_gives_it_to_two(houses:
     await one.put("a")
     start = await begin(one, "one")
     job = await one.job("a")
+    await other.line.leave("one")
     await other.line.hand_back("one", [start.lease])  # as if the line had forgotten the lease
     assert (await other.store.join("other", 1, NEEDS)).starts == []
     assert other.tree.runs.taken == {}

@@ -311,8 +311,8 @@ async def test_a_put_of_a_running_key_is_a_version_of_its_own(house: House) -> N
     await house.store.tell(10)
     old = await house.ledger.jobs.read(first)
     assert (old.state, old.standing.code) == ("failed", "superseded")
-    await house.store.hand_back("w", [again.lease])
     await house.store.leave("w")
+    await house.store.hand_back("w", [again.lease])
     await house.store.seal_batch(bid)
     assert len(await house.work("v")) == 6
     report = await reported(house, bid)
