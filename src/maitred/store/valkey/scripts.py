@@ -30,6 +30,7 @@ LIBRARY_ORDER = (
     "reclaim",
     "cycle",
     "views",
+    "checking",
 )
 # What the scripts share with the core: words as names of their own, bounds in the table C.
 WORDS = {
@@ -132,4 +133,3 @@ def _flags(text: str) -> str:
     if not found:
         raise ValueError("a verb's header has no `flags:` line")
     return ", ".join(f"'{flag}'" for flag in found.group(1).split())
-

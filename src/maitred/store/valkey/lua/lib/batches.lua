@@ -9,6 +9,7 @@ local BATCH = '<c1BdddI4I4ddddddddd'
 local WORDS = 'Hc0Hc0Hc0I4c0Hc0Bc0'
 local SEALED, SEALING, EXPANDING, UNSENT = 1, 2, 4, 8
 local NOBODY = string.rep('\0', 8)
+batch.NOBODY = NOBODY
 -- From each state, the states that a batch may move to.
 local MOVES = { p = 'wh', w = 'rh', h = 'pw', r = 'cf', c = '', f = 'u', u = 'cf' }
 
@@ -29,7 +30,8 @@ function batch.is_frozen(b)
   return b.state == 'r' or (b.state == 'u' and batch.unfinished(b) == 0)
 end
 
-local function has_work(b)
+-- Whether a server has to expand or report it.
+function batch.has_work(b)
   return (b.expanding and (b.state == 'p' or b.state == 'w')) or batch.is_frozen(b)
 end
 
@@ -41,7 +43,7 @@ local function decode_batch(id, bytes)
     sequence = sequence, tries = tries, try_at = try_at, locked = locked, counts = { c1, c2, c3, c4, c5, c6 },
     rows = rows, external = external, submitter = submitter, profile = profile, fault = fault, owner = owner,
     token = token, dirty = false }
-  b.was = { work = has_work(b), unsent = b.unsent, try_at = try_at, aged = aged }
+  b.was = { work = batch.has_work(b), unsent = b.unsent, try_at = try_at, aged = aged }
   return b
 end
 
@@ -75,7 +77,7 @@ function batch.move(q, b, state)
 end
 
 -- 1 pending, 2 held, 3 processing, 4 failed, 5 completed, 6 deleted
-local function bucket_of(r)
+function batch.bucket_of(r)
   if r.phase == 'E' then return string.byte(r.tail) > 0 and 4 or 5 end
   if r.phase == 'H' then return 2 end
   return r.stage == 0 and 1 or 3
@@ -84,7 +86,7 @@ end
 function batch.count(q, id, r, by)
   local b = batch.at(q, id)
   if b then
-    local bucket = bucket_of(r)
+    local bucket = batch.bucket_of(r)
     b.counts[bucket], b.dirty = b.counts[bucket] + by, true
   end
 end
@@ -137,7 +139,7 @@ end
 
 -- Lists a batch by what is to be done for it.
 local function list_batch(q, b)
-  local work, was = has_work(b), b.was
+  local work, was = batch.has_work(b), b.was
   if work ~= was.work then
     if work then
       call('ZADD', q.prefix .. K.BatchWork, batch.number(b.id), b.id)
