@@ -8,6 +8,7 @@ from redis.asyncio import Redis
 from maitred.core.settings import MINUTE, Settings
 from maitred.store.port import Store
 from tests.conformance.floor import Floor
+from tests.conformance.ledger import Ledger
 from tests.conformance.party import Party
 from tests.conftest import Clock, Servers
 
@@ -24,6 +25,14 @@ async def floor(store: Store, clock: Clock) -> AsyncIterator[Floor]:
     """A floor; whatever a test does to it, the invariants hold at its end."""
     floor = Floor(store, clock)
     yield floor
+    assert await store.check() == []
+
+
+@pytest.fixture
+async def ledger(store: Store, clock: Clock) -> AsyncIterator[Ledger]:
+    """A queue with stages; whatever a test does to it, the invariants hold at its end."""
+    ledger = Ledger(store, clock)
+    yield ledger
     assert await store.check() == []
 
 

@@ -1,4 +1,4 @@
-"""B24: `check` finds each kind of damage to the Ledger on a live store, names it, and repairs what can be repaired."""
+"""B24: `check` finds each kind of damage to the Ledger on a live store, names it, and repairs what it can."""
 
 import asyncio
 import struct
@@ -106,10 +106,10 @@ async def change_floor(server: "Redis", key: Key, field: int) -> None:
     await server.set(key("Floor"), struct.pack(FLOOR, *values))
 
 
-async def change_head(server: "Redis", key: Key, id: str, at: int, format: str, value: Any) -> None:
+async def change_head(server: "Redis", key: Key, id: str, at: int, value: float | bytes) -> None:
     head: Any = await server.hget(key("Batches"), id)
     changed = bytearray(head)
-    struct.pack_into(format, changed, at, value)
+    struct.pack_into("<c" if isinstance(value, bytes) else "<d", changed, at, value)
     await server.hset(key("Batches"), id, bytes(changed))
 
 
@@ -263,7 +263,7 @@ async def row_of_another(server: "Redis", key: Key) -> None:
 
 
 async def wrong_number_of_rows(server: "Redis", key: Key) -> None:
-    await change_head(server, key, WORKING, ROWS_AT, "<d", 9)
+    await change_head(server, key, WORKING, ROWS_AT, 9)
 
 
 async def job_outside_its_batch(server: "Redis", key: Key) -> None:
@@ -274,23 +274,23 @@ async def job_outside_its_batch(server: "Redis", key: Key) -> None:
 
 
 async def wrong_bucket(server: "Redis", key: Key) -> None:
-    await change_head(server, key, WORKING, COUNTS_AT, "<d", 7)
+    await change_head(server, key, WORKING, COUNTS_AT, 7)
 
 
 async def wrong_deleted(server: "Redis", key: Key) -> None:
-    await change_head(server, key, REPORTED, COUNTS_AT + 40, "<d", 7)
+    await change_head(server, key, REPORTED, COUNTS_AT + 40, 7)
 
 
 async def held_by_nobody(server: "Redis", key: Key) -> None:
-    await change_head(server, key, WORKING, 0, "<c", b"h")
+    await change_head(server, key, WORKING, 0, b"h")
 
 
 async def goes_on_while_held(server: "Redis", key: Key) -> None:
-    await change_head(server, key, HELD, 0, "<c", b"p")
+    await change_head(server, key, HELD, 0, b"p")
 
 
 async def pending_with_jobs(server: "Redis", key: Key) -> None:
-    await change_head(server, key, WORKING, 0, "<c", b"p")
+    await change_head(server, key, WORKING, 0, b"p")
 
 
 async def hold_of_an_ended_batch(server: "Redis", key: Key) -> None:
