@@ -3,10 +3,10 @@
 import pytest
 
 from maitred.core.batch import BatchOrder, BatchState
-from maitred.core.job import Order
+from maitred.core.job import Finish, Order
 from maitred.core.settings import DAY, SECOND
 from maitred.errors import BatchReporting, BatchSealed, BatchUnfinished, IllegalMove, LockLost, OtherSubmitter
-from tests.conformance.ledger import OTHER_TOKEN, TOKEN, Ledger
+from tests.conformance.ledger import OTHER_TOKEN, TOKEN, Ledger, needs
 from tests.conformance.party import U1, U2
 
 
@@ -162,19 +162,38 @@ async def test_a_new_version_before_the_report_stays_in_the_batch_and_is_what_it
     ]
 
 
-async def test_a_version_that_was_replaced_does_not_fail_the_batch(ledger: Ledger) -> None:
+async def test_a_batch_counts_a_job_once_by_its_newest_version(ledger: Ledger) -> None:
     await ledger.open()
-    batch = await ledger.batch_of("a", "j", sealed=True)
+    batch = await ledger.batch_of("a", "j", "k", sealed=True)
     await ledger.fail("j")
-    # Its report has begun: what ended last is what is told.
-    assert (await ledger.batch(batch)).state is BatchState.REPORTING
-    other = await ledger.batch_of("b", "k", "l", sealed=True)
-    await ledger.fail("k")
-    await ledger.put("k", body=b"better")
+    await ledger.put("j", body=b"better")
+    assert await ledger.counts(batch) == {"processing": 2}
+    assert await ledger.put("k", body=b"better") == "next-version"
+    assert await ledger.counts(batch) == {"processing": 2}
+    older = ledger.runs["k"][1]
+    await ledger.complete("j")
+    assert await ledger.counts(batch) == {"completed": 1, "processing": 1}
     await ledger.complete("k")
-    await ledger.complete("l")
-    await ledger.report(batch)
-    assert (await ledger.report(other))[0] is BatchState.COMPLETED
+    assert ledger.runs == {}
+    assert older.version == 2
+    assert (await ledger.report(batch))[0] is BatchState.COMPLETED
+
+
+async def test_a_batch_waits_for_no_version_that_was_replaced(ledger: Ledger) -> None:
+    await ledger.open(slots=0)
+    batch = await ledger.batch_of("a", "j", sealed=True)
+    await ledger.join("w", 1)
+    older = ledger.runs["j"]
+    assert await ledger.put("j", expires_at=ledger.clock.now + SECOND) == "next-version"
+    assert await ledger.counts(batch) == {"pending": 1}
+    await ledger.tick(2)
+    state, told = await ledger.report(batch)
+    assert (state, [row.state for row in told]) == ("failed", ["failed"])
+    ledger.runs["j"] = older
+    await ledger.done("j", 6)
+    assert await ledger.counts(batch) == {"failed": 1}
+    await ledger.store.remove_batch(batch)
+    assert await ledger.store.read(["j"]) == [None]
 
 
 async def test_after_the_report_a_put_starts_outside_the_batch(ledger: Ledger) -> None:
@@ -302,11 +321,15 @@ async def test_a_batch_of_2_000_jobs_is_counted_and_reported_whole(ledger: Ledge
         await ledger.store.put([Order(id, U1, "stage:one", b"", batch=batch, exempt=True) for id in some])
     await ledger.store.seal_batch(batch)
     assert await ledger.counts(batch) == {"pending": 2_000}
-    await ledger.store.pause("ann", "")
-    for id in jobs[:50]:
-        await ledger.store.cancel(id, "not this one")
-    assert await ledger.counts(batch) == {"pending": 1_950, "failed": 50}
-    assert [row.id for row in await ledger.rows(batch)] == jobs
+    shift = await ledger.store.join("w", 1_000, needs("one", "two"))
+    while shift.starts:
+        results = [Finish(start.lease, "error" if start.id.endswith("77") else "") for start in shift.starts]
+        shift = await ledger.store.finish("w", results)
+    assert await ledger.counts(batch) == {"completed": 1_980, "failed": 20}
+    state, told = await ledger.report(batch)
+    assert state is BatchState.FAILED
+    assert [row.id for row in told] == jobs
+    assert {row.id for row in told if row.state == "failed"} == {id for id in jobs if id.endswith("77")}
 
 
 async def test_a_large_batch_is_unknown_at_once_and_its_jobs_go_with_the_ticks(ledger: Ledger) -> None:
@@ -366,6 +389,7 @@ async def test_the_jobs_of_a_batch_are_kept_as_long_as_the_batch_and_go_with_it(
     assert await ledger.state("early") == "completed"
     await ledger.tick(2 * DAY / SECOND)
     assert await ledger.store.batch(batch) is None
+    await ledger.tick()
     assert await ledger.store.read(["early", "late"]) == [None, None]
 
 

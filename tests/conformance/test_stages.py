@@ -3,7 +3,7 @@
 import pytest
 
 from maitred.core.job import Band, Phase
-from maitred.core.reason import why_waiting
+from maitred.core.reason import waiting_for
 from maitred.core.settings import SECOND
 from maitred.errors import NotFailed, UnknownJob
 from tests.conformance.ledger import Ledger
@@ -170,7 +170,10 @@ async def test_a_front_job_that_backs_off_waits_with_the_scheduled_ones(ledger: 
     await ledger.fail("j", transient=True)
     job = await ledger.job("j")
     assert (job.band, job.phase) == (Band.SCHEDULED, Phase.WAITING)
-    assert reason_of(await ledger.view("j")).code == "backing-off"
+    reason = waiting_for(await ledger.view("j"), (await ledger.store.status()).settings)
+    assert reason
+    assert reason.code == "due"
+    assert reason.text.startswith("tried again in")
 
 
 async def test_lost_leases_are_tried_again_at_once_up_to_the_attempts(ledger: Ledger) -> None:

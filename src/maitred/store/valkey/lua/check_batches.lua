@@ -183,36 +183,30 @@ PARTS.batches = function(q, cursor, size)
   return next_cursor, #flat / 4
 end
 
--- The jobs that a batch has or lists in each of its buckets, with all their versions; nil if they are too many.
+-- The version of a job that a batch counts: the one that its row names, or should name.
+local function counted_version(q, id, job, record)
+  local r = record and job_at(q, record)
+  if r and r.id == job and extra_of(q, r).batch == id then return r end
+  return version_in(q, id, job)
+end
+
+-- The jobs of a batch in each of its buckets, each once; nil if they are too many.
 local function recount(q, b)
   if b.rows > checking.MOST_RECOUNTED then return nil end
-  local counts = { 0, 0, 0, 0, 0, 0 }
-  local flat, ids, deleted = call('HGETALL', q.prefix .. K.BatchRows .. b.id), {}, 0
-  local known = {}
+  local counts, rows, records = { 0, 0, 0, 0, 0, 0 }, {}, {}
+  for _, job in ipairs(call('ZRANGE', q.prefix .. K.BatchJobs .. b.id, 0, -1)) do rows[job] = false end
+  local flat = call('HGETALL', q.prefix .. K.BatchRows .. b.id)
   for i = 1, #flat, 2 do
-    ids[#ids + 1], known[flat[i]] = flat[i], true
-    if string.sub(flat[i + 1], 1, 8) == batch.NOBODY then deleted = deleted + 1 end
+    local record = string.sub(flat[i + 1], 1, 8)
+    rows[flat[i]] = record
+    if record ~= batch.NOBODY then records[#records + 1] = record end
   end
-  for _, job in ipairs(call('ZRANGE', q.prefix .. K.BatchJobs .. b.id, 0, -1)) do
-    if not known[job] then ids[#ids + 1] = job end
+  load_jobs(q, records)
+  for job, record in pairs(rows) do
+    local r = record ~= batch.NOBODY and counted_version(q, b.id, job, record)
+    local bucket = r and batch.bucket_of(r) or record == batch.NOBODY and 6
+    if bucket then counts[bucket] = counts[bucket] + 1 end
   end
-  if #ids == 0 then return counts end
-  local newest = {}
-  for _, record in ipairs(hmget(q.prefix .. K.Ids, ids)) do
-    if record then newest[#newest + 1] = record end
-  end
-  load_jobs(q, newest)
-  for _, record in ipairs(newest) do
-    local r = q.jobs[record]
-    while r do
-      if extra_of(q, r).batch == b.id then
-        local bucket = batch.bucket_of(r)
-        counts[bucket] = counts[bucket] + 1
-      end
-      r = r.previous > 0 and job_at(q, key8(r.previous))
-    end
-  end
-  counts[6] = deleted
   return counts
 end
 
@@ -222,7 +216,7 @@ local function sums_fit(b)
     if b.counts[i] < 0 then return false end
     jobs = jobs + b.counts[i]
   end
-  return jobs + b.counts[6] >= b.rows
+  return jobs + b.counts[6] == b.rows
 end
 
 local function check_counts(q, b)

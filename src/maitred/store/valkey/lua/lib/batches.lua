@@ -42,7 +42,7 @@ local function decode_batch(id, bytes)
     expanding = bit_of(flags, EXPANDING), unsent = bit_of(flags, UNSENT), created = created, modified = modified, aged = aged,
     sequence = sequence, tries = tries, try_at = try_at, locked = locked, counts = { c1, c2, c3, c4, c5, c6 },
     rows = rows, external = external, submitter = submitter, profile = profile, fault = fault, owner = owner,
-    token = token, dirty = false }
+    token = token, dirty = false, named = {} }
   b.was = { work = batch.has_work(b), unsent = b.unsent, try_at = try_at, aged = aged }
   return b
 end
@@ -83,9 +83,20 @@ function batch.bucket_of(r)
   return r.stage == 0 and 1 or 3
 end
 
+-- A job is counted once, by the version that its row names.
+local function is_counted(q, b, r)
+  local known = b.named[r.key]
+  if known == nil then
+    local row = batch.row_at(q, b.id, r.id)
+    known = row ~= nil and row.record == r.key
+    b.named[r.key] = known
+  end
+  return known
+end
+
 function batch.count(q, id, r, by)
   local b = batch.at(q, id)
-  if b then
+  if b and is_counted(q, b, r) then
     local bucket = batch.bucket_of(r)
     b.counts[bucket], b.dirty = b.counts[bucket] + by, true
   end
@@ -110,7 +121,7 @@ function batch.set_row(q, b, job, record, label, reported)
   q.rows[b.id] = q.rows[b.id] or {}
   q.rows[b.id][job] = { record = record, label = label, reported = reported,
     number = known and known.number or not known and b.rows }
-  b.dirty = true
+  b.dirty, b.named = true, {}
 end
 
 local function write_rows(q, id, rows)
