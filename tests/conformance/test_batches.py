@@ -246,6 +246,21 @@ async def test_an_update_report_waits_for_unfinished_jobs_and_then_freezes_them_
     assert (state, [row.id for row in changed]) == ("failed", ["j"])
 
 
+async def test_an_update_report_names_a_job_that_was_deleted_since(ledger: Ledger) -> None:
+    await ledger.open()
+    batch = await reported(ledger, "j", "k")
+    await ledger.store.remove("j")
+    await ledger.retry("k")
+    await ledger.complete("k")
+    await ledger.store.update_batch(batch)
+    state, changed = await ledger.report(batch)
+    assert state is BatchState.COMPLETED
+    assert [(row.id, row.state, row.reported) for row in changed] == [
+        ("j", "deleted", "failed"),
+        ("k", "completed", "failed"),
+    ]
+
+
 async def test_a_report_cannot_be_stored_before_the_batch_is_reported(ledger: Ledger) -> None:
     await ledger.open()
     batch = await ledger.batch_of("a", "j", expanding=True)
@@ -310,6 +325,22 @@ async def test_exempt_jobs_do_not_count_against_their_submitter(ledger: Ledger) 
     assert await ledger.put("c") == "created"
     await ledger.store.cancel("e1", "")
     assert await ledger.put("d") == "full-per_submitter"
+
+
+async def test_exempt_jobs_neither_wait_by_the_delay_policy_nor_count_for_it(ledger: Ledger) -> None:
+    await ledger.open(slots=0, per_recent=60 * SECOND)
+    await ledger.batch_of("a", "e1", "e2", exempt=True)
+    await ledger.put("first")
+    await ledger.put("second")
+    delays = [(await ledger.job(id)).delay / SECOND for id in ("e1", "e2", "first", "second")]
+    assert delays == [0, 0, 0, 60]
+
+
+async def test_no_batch_is_exempt_from_the_limit_of_the_queue(ledger: Ledger) -> None:
+    await ledger.open(slots=0, max_total=2)
+    batch = await ledger.batch_of("a", "e1", "e2", exempt=True)
+    assert await ledger.put("e3", batch=batch, exempt=True) == "full-total"
+    assert [row.id for row in await ledger.rows(batch)] == ["e1", "e2"]
 
 
 async def test_a_batch_of_2_000_jobs_is_counted_and_reported_whole(ledger: Ledger) -> None:

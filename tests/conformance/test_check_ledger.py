@@ -440,6 +440,22 @@ async def test_b24_a_deleted_batch_that_still_has_jobs_is_no_fault(store: Store,
         assert await store.check() == []
 
 
+async def test_b24_what_is_too_long_to_count_again_is_compared_by_sums(
+    store: Store, server: "Redis", key: Key
+) -> None:
+    made = await store.create_batch(BatchOrder("", U1, "", b"", expanding=False, sealed=False))
+    await store.pause("ann", "")
+    for first in range(0, 6_000, 1_000):
+        some = range(first, first + 1_000)
+        await store.put([order(f"many{n}", batch=made.id, exempt=True) for n in some])
+    seen: dict[str, int] = {}
+    assert await store.check(progress=seen.__setitem__) == []
+    assert seen["batch_rows"] >= 6_000
+    await change_head(server, key, made.id, COUNTS_AT, 7)
+    [violation] = await store.check(repair=True)
+    assert (violation.code, violation.repaired) == ("batch-counts", False)
+
+
 async def test_b24_check_runs_beside_live_work_and_finds_nothing(store: Store, key: Key) -> None:
     async def work() -> None:
         for n in range(40):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from maitred.core.job import Phase
+from maitred.core.job import Band, Phase
 from maitred.core.settings import SECOND
 from tests.conformance.ledger import Ledger
 from tests.conformance.party import U1, U2, U7
@@ -35,6 +35,19 @@ async def test_space_is_given_in_line_order_and_the_first_that_does_not_fit_hold
     await ledger.complete("a")
     assert {"b", "c"} <= ledger.runs.keys()
     assert await used(ledger) == 9
+
+
+async def test_the_line_decides_who_gets_space_that_comes_free(ledger: Ledger) -> None:
+    await ledger.open(slots=8, space=BUDGET)
+    await estimated(ledger, a=BUDGET, b=6, c=6)
+    await ledger.put("now", U7, band=Band.IMMEDIATE)
+    await ledger.done("now", space=6)
+    assert await ledger.line() == ["now", "b", "c"]
+    await ledger.store.prioritise("c", 2)
+    await ledger.complete("a")
+    assert list(ledger.runs) == ["now"]
+    await ledger.complete("now")
+    assert list(ledger.runs) == ["c"]
 
 
 async def test_a_job_that_needs_more_than_there_is_fails_at_once_and_holds_back_nobody(
