@@ -46,6 +46,12 @@ class House:
         assert all(isinstance(answer, Put) for answer in answers), answers
         return answers  # type: ignore[return-value]
 
+    async def given(self, worker: str) -> Start:
+        """Give the one start that a worker gets, by whichever way."""
+        messages = [*(await self.store.take(worker)).starts, *(await self.store.park(worker, 0.1))]
+        [start] = [message for message in messages if isinstance(message, Start)]
+        return start
+
     async def job(self, key: str) -> Job:
         [view] = await self.store.read([key])
         assert view

@@ -5,7 +5,7 @@ is loaded, and connected, only for a queue that names it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -32,6 +32,7 @@ class LedgeredStore(PassingOn):
         self._settings: Settings | None = None
         self._tree: TreeStore | None = None
         self._opening = asyncio.Lock()
+        self._listeners: list[Callable[[str], None]] = []
 
     async def tree(self) -> "TreeStore | None":
         """Give the queue on its tree, connected; None if its ledger is in the line."""
@@ -80,6 +81,10 @@ class LedgeredStore(PassingOn):
         if tree:
             await tree.sweep_tree()
 
+    def on_batch(self, listener: Callable[[str], None]) -> None:
+        """Call this when the state of a batch that was looked at changes in the tree."""
+        self._listeners.append(listener)
+
     async def close(self) -> None:
         """End the session with the tree, and with it its locks."""
         tree, self._tree, self._settings = self._tree, None, None
@@ -122,7 +127,9 @@ class LedgeredStore(PassingOn):
             clock=self._clock,
         )
         await ledger.open()
-        return TreeStore(self._line, ledger, settings)
+        tree = TreeStore(self._line, ledger, settings)
+        tree.batch_news.listeners = self._listeners
+        return tree
 
 
 class LedgeredStores:

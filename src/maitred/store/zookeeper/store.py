@@ -7,6 +7,7 @@ part of its own: putting, runs and shifts, acting, batching, telling, reconcilin
 from collections.abc import AsyncIterator, Sequence
 
 from maitred.core.batch import Batch, BatchOrder, BatchPut, BatchState, Errand
+from maitred.core.events import Entry
 from maitred.core.invariants import Violation
 from maitred.core.job import Finish, HoldKind, Job, Lease, Message, Order, Put, Refusal, Restored, Shift, View
 from maitred.core.settings import Settings
@@ -16,6 +17,7 @@ from maitred.store.valkey.coalesce import Coalescer
 from maitred.store.zookeeper import check as tree_check
 from maitred.store.zookeeper.acting import Acting
 from maitred.store.zookeeper.agreement import disagreements
+from maitred.store.zookeeper.batch_news import BatchNews
 from maitred.store.zookeeper.batching import Batching
 from maitred.store.zookeeper.bridge import Bridge
 from maitred.store.zookeeper.importing import Importing
@@ -25,6 +27,7 @@ from maitred.store.zookeeper.reconciling import Reconciling, Tally
 from maitred.store.zookeeper.runs import Runs
 from maitred.store.zookeeper.shifts import Shifts
 from maitred.store.zookeeper.telling import Telling
+from maitred.store.zookeeper.tree import BID, is_item
 
 
 class TreeStore(PassingOn):
@@ -40,6 +43,7 @@ class TreeStore(PassingOn):
         self.telling = Telling(bridge, batching)
         self.reconciling = Reconciling(bridge)
         self.importing = Importing(bridge)
+        self.batch_news = BatchNews(bridge)
         self._puts = Coalescer(Putting(bridge, batching).put)
 
     async def _target(self) -> Store:
@@ -176,8 +180,14 @@ class TreeStore(PassingOn):
         await self.batching.remove(id)
 
     async def batch(self, id: str) -> Batch | None:
-        """Show a batch."""
+        """Show a batch; whoever listens hears of its next change."""
+        if is_item(id, BID):
+            await self.batch_news.look_at(id)
         return await self.batching.batch(id)
+
+    async def news(self, after: str, timeout: float) -> list[Entry]:
+        """Wait for what changed."""
+        return self.batch_news.added_to(await self._line.news(after, timeout))
 
     async def batches(
         self,
