@@ -73,7 +73,12 @@ def settings(zookeeper: ZooKeeper, root: str, layout: str) -> Settings:
 
 
 @pytest.fixture
-async def house(
+def house(queue_house: House) -> House:
+    return queue_house
+
+
+@pytest.fixture
+async def queue_house(
     servers: Servers, line: str, settings: Settings, clock: Clock, queue_name: str
 ) -> AsyncIterator[House]:
     """Give a queue on a line and a tree, which must agree when the test is done with them."""
