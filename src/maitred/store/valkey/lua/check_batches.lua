@@ -1,6 +1,7 @@
 -- check_batches: looks at one page of batches, their rows or their jobs for broken invariants, and repairs what it
 -- finds if asked.
--- args, answers: as of check
+-- args: now, dice, part, cursor ('0' to begin), page size, '1' to repair
+-- answers: as check does
 -- flags: allow-oom
 local PARTS = {}
 local STATES = { p = 'pending', w = 'processing', h = 'held', r = 'reporting', c = 'completed', f = 'failed',

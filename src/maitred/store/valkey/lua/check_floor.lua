@@ -1,5 +1,6 @@
 -- check_floor: looks at the workers and at what is counted for the whole queue, and repairs what it finds if asked.
--- args, answers: as of check
+-- args: now, dice, part, cursor ('0' to begin), page size, '1' to repair
+-- answers: as check does
 -- flags: allow-oom
 -- What one worker's runs hold and where they should be listed, added to `floor`.
 local function note_run(q, w, lease, floor)

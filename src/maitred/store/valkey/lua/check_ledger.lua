@@ -1,5 +1,6 @@
 -- check_ledger: looks at one page of holds and space for broken invariants, and repairs what it finds if asked.
--- args, answers: as of check
+-- args: now, dice, part, cursor ('0' to begin), page size, '1' to repair
+-- answers: as check does
 -- flags: allow-oom
 local PARTS = {}
 
