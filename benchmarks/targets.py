@@ -13,6 +13,7 @@ from typing import Any, Literal
 from benchmarks.figures.cycle import overtaking
 from benchmarks.figures.foresee import LENGTH
 from benchmarks.figures.server_time import key
+from benchmarks.figures.stages import key as stage_key
 from benchmarks.results import Results, Spread, quotient
 from benchmarks.words import TIMES, spaced
 
@@ -51,8 +52,9 @@ def targets(results: Results) -> list[Target]:
         *_floor(results),
         *_latency(results),
         *_server_time(results),
+        *_stages(results),
         *_cost(results),
-        *_to_come(),
+        *_ledger(results),
     ]
 
 
@@ -120,6 +122,18 @@ def _server_time(results: Results) -> Iterator[Target]:
             yield Target(words, times, growth, at_least=False, unit=TIMES)
 
 
+def _stages(results: Results) -> Iterator[Target]:
+    """Hold the end of a stage against a job's end and another one's start, in the same kind of queue."""
+    for per_call in (1, 64):
+        ratio = quotient(
+            results.median(SUBJECT, "stages", stage_key("stage", per_call)),
+            results.median(SUBJECT, "stages", stage_key("job", per_call)),
+        )
+        way = "call by call" if per_call == 1 else f"{per_call} per call"
+        words = f"server time of a stage that goes on ÷ a job's end and start, {way}"
+        yield Target(words, 1.5, ratio, at_least=False, unit=TIMES)
+
+
 def _cost(results: Results) -> Iterator[Target]:
     commands = results.median(SUBJECT, "idle", "commands_per_s")
     yield Target("an idle worker's commands per second", 2.0, commands, at_least=False)
@@ -130,7 +144,10 @@ def _cost(results: Results) -> Iterator[Target]:
     yield Target("memory per waiting job, 1 kB configuration", 2.5, kilobytes, at_least=False, unit=" kB")
 
 
-def _to_come() -> Iterator[Target]:
-    """Name the targets of parts that are not built yet, so that nobody takes them for reached."""
+def _ledger(results: Results) -> Iterator[Target]:
+    ratio = quotient(
+        results.median(SUBJECT, "transition", "ledger_per_s"),
+        results.median(SUBJECT, "transition", "bare_per_s"),
+    )
     words = "a ZooKeeper stage transition ÷ a raw multi of the same operations"
-    yield Target(words, 0.8, None, at_least=True, unit=TIMES)
+    yield Target(words, 0.8, ratio, at_least=True, unit=TIMES)

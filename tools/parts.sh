@@ -5,16 +5,25 @@
 # running and one that ran before is not touched. Where it may not install, it says in one sentence what to do by hand.
 set -euo pipefail
 
-# package        a command that it brings
+# package              what it brings: a command, or a file by its whole path
 parts="
-redis-server     redis-server
-lua-check        luacheck
-curl             curl
+redis-server           redis-server
+lua-check              luacheck
+curl                   curl
+default-jre-headless   java
+zookeeper              /usr/share/java/zookeeper.jar
 "
 
+is_here() {
+    case $1 in
+    /*) [ -e "$1" ] ;;
+    *) PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null ;;
+    esac
+}
+
 missing=()
-while read -r package command; do
-    [ -z "$package" ] || PATH="$PATH:/usr/sbin:/sbin" command -v "$command" >/dev/null || missing+=("$package")
+while read -r package brings; do
+    [ -z "$package" ] || is_here "$brings" || missing+=("$package")
 done <<<"$parts"
 [ ${#missing[@]} -eq 0 ] && exit 0
 

@@ -10,6 +10,8 @@ from benchmarks.figures.latency import Latency
 from benchmarks.figures.memory import Memory
 from benchmarks.figures.plan import PlanCost
 from benchmarks.figures.server_time import ServerTime
+from benchmarks.figures.stages import Stages
+from benchmarks.figures.transition import Transition
 
 __all__ = ["FIGURES", "Figure", "Reading"]
 
@@ -24,6 +26,8 @@ FIGURES: dict[str, Figure] = {
         Memory(),
         ServerTime(),
         Cycle(),
+        Stages(),
+        Transition(),
         PlanCost(),
         Foreseen(),
     )

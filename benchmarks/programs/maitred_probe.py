@@ -47,10 +47,18 @@ class Probe:
         self._submitters = 1
         self._level = 1
         self._body = b""
+        self._needs = ["noop", "handler:noop"]
 
     async def fill(self, jobs: int, submitters: int, payload: int) -> None:
         self._submitters, self._body = submitters, b"x" * payload
         await self.submit(jobs, _FILL)
+
+    async def pipeline(self, stages: int) -> None:
+        """Let the queue have so many stages; with one, a job's end is the end of its stage."""
+        if stages > 1:
+            names = tuple(f"stage{number}" for number in range(1, stages + 1))
+            await self._store.configure(replace(_SETTINGS, stages=names))
+            self._needs = [f"stage:{name}" for name in names]
 
     async def submit(self, jobs: int, per_call: int) -> None:
         for size in _portions(jobs, per_call):
@@ -72,7 +80,7 @@ class Probe:
             await self._store.finish(_WORKER, [Finish(each.lease) for each in starts[-1:]])
 
     async def join(self, slots: int) -> None:
-        self._running = (await self._store.join(_WORKER, slots, ["noop", "handler:noop"])).starts
+        self._running = (await self._store.join(_WORKER, slots, self._needs)).starts
 
     async def start(self, jobs: int) -> None:
         """Finish what runs and start as many, call after call, until so many have started."""
@@ -135,7 +143,7 @@ class Probe:
         return Order(
             id=f"{number:032x}",
             submitter=submitter,
-            need="noop",
+            need=self._needs[0],
             body=self._body,
             level=self._level,
             elastic=self._level == 0,

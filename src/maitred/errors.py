@@ -7,7 +7,8 @@
     ├── NotFound
     │   ├── UnknownQueue
     │   ├── UnknownJob
-    │   └── UnknownBatch
+    │   ├── UnknownBatch
+    │   └── NoReport          the batch has not been reported yet
     ├── Conflict              the job's state forbids it; nothing was changed
     │   ├── OtherSubmitter    the key belongs to somebody else's unended job
     │   ├── NotWaiting        only a waiting job can be moved
@@ -24,12 +25,14 @@
     │   ├── BatchReporting    its report is being made; wait until that is stored
     │   ├── BatchUnfinished   jobs of the batch have not ended
     │   ├── LockLost          the lock on a batch or a job is no longer the caller's
+    │   ├── Overtaken         somebody else has changed it since the caller read it
     │   └── SettingsForbidden the waiting jobs forbid this change of settings
     ├── Transient             raised by a handler or a stage: it failed for now, and is tried again
     ├── ServerUnreachable     no server answers at the address that the client was given
     ├── ConfigError           maitred.toml or the environment has mistakes, each named
     └── StoreError
         ├── StoreUnavailable  the store does not answer
+        │   └── SessionLost   the session with the ledger ended, and its locks with it
         ├── SchemaMismatch    the store was written by another version
         ├── EvictionForbidden the server may evict keys; it must be set to `noeviction`
         └── EmbeddedError
@@ -129,6 +132,12 @@ class UnknownBatch(NotFound):
         """Name the batch that is not there."""
         self.queue, self.id = queue, id
         super().__init__(f"queue {queue!r} has no batch {id!r}")
+
+
+class NoReport(NotFound):
+    """The batch has no report yet; it gets one when it is sealed and all its jobs have ended."""
+
+    code = "no-report"
 
 
 class Conflict(MaitredError):
@@ -232,6 +241,12 @@ class LockLost(Conflict):
     code = "lock-lost"
 
 
+class Overtaken(Conflict):
+    """Somebody else has changed it since it was read; read it again."""
+
+    code = "overtaken"
+
+
 class SettingsForbidden(Conflict):
     """The order and the classes of a queue cannot change while jobs wait or run in it."""
 
@@ -270,6 +285,12 @@ class StoreUnavailable(StoreError):
     """The store does not answer."""
 
     code = "unavailable"
+
+
+class SessionLost(StoreUnavailable):
+    """The session with the ledger ended, and its locks with it."""
+
+    code = "session-lost"
 
 
 class SchemaMismatch(StoreError):

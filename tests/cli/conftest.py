@@ -33,9 +33,14 @@ class Terminal:
         end = words.index("--") if "--" in words else len(words)
         return self.runner.invoke(app, [*words[:end], "--data", str(self.data), *words[end:]])
 
+    def tells(self, *words: str) -> str:
+        """Run a command; give what it printed on one line, with one space where there were many."""
+        return " ".join(self.types(*words).stdout.split())
+
     def gets(self, *words: str) -> dict[str, Any]:
         """Run a command with --json; give what it printed."""
-        result = self.types(words[0], "--json", *words[1:])
+        end = words.index("--") if "--" in words else len(words)
+        result = self.types(*words[:end], "--json", *words[end:])
         assert result.exit_code == 0, result.output
         document: dict[str, Any] = json.loads(result.stdout)
         return document

@@ -67,6 +67,13 @@ class House:
         assert address, (line, process.communicate(timeout=30))
         return process, address[1]
 
+    def says(self, *words: str) -> str:
+        """Run a command to its end; give what it printed."""
+        process = self.starts(*words)
+        shown, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+        return shown
+
     def stops(self, process: subprocess.Popen[str], with_signal: int = signal.SIGTERM) -> str:
         """Stop it in order; give what it said on its error output."""
         process.send_signal(with_signal)

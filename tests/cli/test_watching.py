@@ -221,3 +221,10 @@ def test_lengths_of_time_are_said_as_people_do(seconds: float, shown: str) -> No
 def test_what_a_program_prints_can_colour_a_terminal_and_nothing_more() -> None:
     assert harmless("a\tb\r\n\x1b[1;32mgreen\x1b[0m ü") == "a\tb\r\n\x1b[1;32mgreen\x1b[0m ü"
     assert harmless("\x1b[2J\x1b]0;title\x07\x00\x9b1A") == "�[2J�]0;title���1A"
+
+
+def test_a_held_job_says_who_holds_it_and_why() -> None:
+    hold = {"kind": "job", "name": "x", "by": "ann", "reason": "no [disk]\x1b", "at": WHEN}
+    held = Sight(job(state="held", phase=None, position=None, holds=[hold]), WHEN)
+    assert held.line() == f"{held.job.id} is held: job x held by ann (no [disk]\x1b)."
+    assert drawn(held)[1].strip() == "held: job x held by ann (no [disk]\ufffd)"

@@ -9,7 +9,7 @@ from hypothesis.stateful import initialize, precondition, rule
 
 from maitred.core.batch import BatchOrder
 from maitred.core.classes import DurationClass, Limit
-from maitred.core.job import Band, Finish, HoldKind, Lease, Order
+from maitred.core.job import Band, Finish, Held, HoldKind, Job, Lease, Order, Phase, TakenUp
 from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import without_wakes
 from maitred.store.port import Store
@@ -66,6 +66,35 @@ rules = st.builds(
         [(), (), (DurationClass("c0", 3 * SECOND), DurationClass("c1", 10 * SECOND, Limit(1)))]
     ),
     elastic=st.sampled_from(["borrow", "squeeze"]),
+)
+told = st.builds(
+    Job,
+    record=st.just(0),
+    id=ids,
+    version=st.integers(1, 3),
+    submitter=st.just(PEOPLE[0]),
+    need=st.just(""),
+    body=st.sampled_from([b"", b"tree"]),
+    created_at=st.just(900 * SECOND),
+    band=st.sampled_from([Band.SCHEDULED, Band.IMMEDIATE]),
+    priority=st.sampled_from([2, 5]),
+    phase=st.sampled_from([Phase.WAITING, Phase.WAITING, Phase.HELD, Phase.ENDED]),
+    stage=st.integers(0, 3),
+    attempt=st.integers(0, 1),
+    retries=st.integers(0, 1),
+    release=st.just(950 * SECOND),
+    arrival=st.integers(1, 5),
+    code=st.sampled_from(["", "error"]),
+    message=st.sampled_from(["", "told"]),
+    result=st.sampled_from([b"", b"1"]),
+    batch=st.sampled_from(["", "bid0000000000"]),
+    profile=st.sampled_from(PROFILES),
+    space=st.sampled_from([0, 4, 11]),
+    data=st.sampled_from([b"", b"handed on"]),
+    identifiers=st.sampled_from([b"", b"{}"]),
+    hold=st.sampled_from([None, None, Held("job", "", "bob", "why", 7)]),
+    ledger=st.sampled_from(["jid0000000000", "jid0000000001"]),
+    status=st.integers(1, 9),
 )
 steps = st.sampled_from([0, 1, SECOND, SECOND, 3 * SECOND, 6 * SECOND, 16 * SECOND, 600 * SECOND])
 kinds = st.sampled_from(["batch", "submitter", "profile"])
@@ -176,6 +205,33 @@ class Ledger(Both):
     def empty_inbox(self, worker: str) -> None:
         if without_wakes(self.reference._house.inboxes.get(worker, [])):
             self.both(lambda store: self.parked(store, worker))
+
+    @rule(jobs=st.lists(told, min_size=1, max_size=3))
+    def restore(self, jobs: list[Job]) -> None:
+        settings = self.reference._house.settings
+        for job in jobs:
+            job.stage = min(job.stage, len(settings.stages))
+            job.need = settings.need(max(job.stage, 1)) if settings.staged else "handler:a"
+            job.code = job.code if job.phase is Phase.ENDED else ""
+            job.data = job.data if settings.staged else b""
+            job.hold = job.hold and job.hold._replace(name=job.id)
+        self.both(lambda store: store.restore(jobs))
+
+    @rule(worker=st.sampled_from(WORKERS), status=st.integers(1, 9), data=st.data())
+    def note_status(self, worker: str, status: int, data: st.DataObject) -> None:
+        taken = [TakenUp(lease, status) for lease in self.leases(worker, data)]
+        self.both(lambda store: store.note_status(worker, taken))
+
+    @rule(state=st.sampled_from(["failed", "completed", "held", "pending"]), status=st.integers(0, 9))
+    def tell_the_tree(self, state: str, status: int) -> None:
+        async def tell(store: Store) -> Any:
+            unsaid = await store.unsaid(3)
+            for view in unsaid.views:
+                await store.said(view.job.record, state, status)
+            await store.forgotten(unsaid.gone[:1])
+            return unsaid
+
+        self.both(tell)
 
     @rule(id=ids)
     def retry(self, id: str) -> None:

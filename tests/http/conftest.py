@@ -9,6 +9,7 @@ from maitred.http import create_app
 from maitred.service.desk import Desk
 from maitred.store.port import Store, Stores
 from tests.http.guest import HOST, Guest
+from tests.http.house import House, open_house
 
 
 @pytest.fixture
@@ -23,3 +24,9 @@ async def http(stores: Stores) -> AsyncIterator[httpx.AsyncClient]:
 @pytest.fixture
 def guest(http: httpx.AsyncClient, store: Store) -> Guest:
     return Guest(http, store)
+
+
+@pytest.fixture
+async def house(queue_name: str) -> AsyncIterator[House]:
+    async with open_house(queue_name) as house:
+        yield house

@@ -1,108 +1,14 @@
 """Watching a job over HTTP: what is told, in which order, and how a watcher goes on that was cut off."""
 
 import asyncio
-import contextlib
-import json
-from collections.abc import AsyncIterator
-from typing import Any, NamedTuple
+from typing import Any
 
-import httpx
 import pytest
 
-from maitred.core.job import Finish, Start
-from maitred.core.settings import MINUTE, Settings
-from maitred.http import Server, create_app, own_hosts, sse, take_port
-from maitred.http.server import address
+from maitred.http import sse
 from maitred.service import recent
-from maitred.service.desk import Desk
-from maitred.service.foresights import Foresights
-from maitred.store.memory import MemoryStores
-from maitred.store.port import Store
-from tests.http.guest import Guest, is_problem
-
-NEED = "handler:grade"
-
-
-class Event(NamedTuple):
-    """One event of a stream; a comment is one without a name."""
-
-    name: str
-    data: Any
-    id: str | None
-
-
-class House:
-    """A real server over a memory store, with a worker of one slot that does as it is told."""
-
-    def __init__(self, http: httpx.AsyncClient, store: Store, foresights: Foresights) -> None:
-        self.guest, self.store, self.foresights = Guest(http, store), store, foresights
-        self.held: list[Start] = []
-
-    async def works(self) -> None:
-        """Let the worker in."""
-        self.held += (await self.store.join("w", 1, [NEED])).starts
-
-    async def ends(self, code: str = "") -> None:
-        """End what runs; what is next starts."""
-        self.held += [message for message in await self.store.park("w", 0.01) if isinstance(message, Start)]
-        done, self.held = self.held, []
-        results = [Finish(start.lease, code, result=b'{"ok":1}') for start in done]
-        shift = await self.store.finish("w", results)
-        self.held += shift.starts
-
-    @contextlib.asynccontextmanager
-    async def watching(self, id: str, last: str | None = None) -> AsyncIterator[AsyncIterator[Event]]:
-        """Watch a job; give its events."""
-        headers = {"Last-Event-ID": last} if last else {}
-        url = f"{self.guest.url}/jobs/{id}/events"
-        async with self.guest.http.stream("GET", url, headers=headers, timeout=20) as answer:
-            assert answer.status_code == 200
-            assert answer.headers["content-type"].startswith("text/event-stream")
-            yield events(answer)
-
-
-async def events(answer: httpx.Response) -> AsyncIterator[Event]:
-    """Read the events of a stream to its end."""
-    fields: dict[str, str] = {}
-    async for line in answer.aiter_lines():
-        name, _, value = line.partition(": ")
-        if line:
-            fields[name] = value
-        elif fields.keys() == {"retry"}:
-            fields = {}
-        else:
-            yield Event(fields.get("event", ""), json.loads(fields.get("data", "null")), fields.get("id"))
-            fields = {}
-
-
-async def until(stream: AsyncIterator[Event], name: str, **wanted: Any) -> Event:
-    """Read on up to an event with this name and these facts."""
-    async for event in stream:
-        if event.name == name and all(event.data.get(key) == value for key, value in wanted.items()):
-            return event
-    raise AssertionError(f"the stream ended without {name} {wanted}")
-
-
-async def rest(stream: AsyncIterator[Event]) -> list[Event]:
-    """Read to the end, without places."""
-    return [event async for event in stream if event.name != "place"]
-
-
-@pytest.fixture
-async def house(queue_name: str) -> AsyncIterator[House]:
-    stores = MemoryStores()
-    store = stores.queue(queue_name)
-    await store.configure(Settings(lease=60 * MINUTE))
-    foresights = Foresights(stores)
-    with take_port("127.0.0.1", 0) as taken:
-        app = create_app(Desk(stores, foresights=foresights), hosts=own_hosts(taken))
-        server = Server(app, closing=foresights.close)
-        serving = asyncio.create_task(server.serve([taken]))
-        await server.up.wait()
-        async with httpx.AsyncClient(base_url=address(taken)) as http:
-            yield House(http, store, foresights)
-            server.stop()
-        await serving
+from tests.http.guest import is_problem
+from tests.http.house import House, rest, until
 
 
 async def test_a_watcher_is_told_state_place_start_and_result_and_then_the_stream_ends(house: House) -> None:
@@ -257,3 +163,16 @@ async def test_a_queue_tells_how_long_jobs_waited_and_how_its_ranges_held(house:
     assert 0 <= waits["p50"] <= waits["p90"] <= waits["p99"]
     assert waits["estimate"]["quoted"] >= 5
     assert 0 <= waits["estimate"]["covered"] <= waits["estimate"]["quoted"]
+
+
+async def test_a_watcher_of_a_held_job_is_told_who_holds_it_and_why_and_that_it_goes_on(house: House) -> None:
+    id = (await house.guest.submits())["id"]
+    async with house.watching(id) as stream:
+        await until(stream, "place")
+        await house.guest.asks("POST", id, "/hold", json={"reason": "no disk"})
+        held = await until(stream, "state", state="held")
+        assert [(hold["by"], hold["reason"]) for hold in held.data["holds"]] == [("admin", "no disk")]
+        await house.guest.asks("POST", id, "/resume")
+        back = await until(stream, "state", state="pending")
+        assert (back.data["phase"], back.data["holds"]) == ("waiting", [])
+        assert (await until(stream, "place")).data["position"] == 1

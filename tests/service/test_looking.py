@@ -45,7 +45,7 @@ async def test_what_is_missed_while_looking_makes_it_look_again(store: Store, cl
     foresight = Foresight(forgetful, clock=lambda: clock.now / SECOND)
     task = asyncio.create_task(foresight.run())
     await asyncio.wait_for(foresight.ready.wait(), 20)
-    assert forgetful.forgotten, "it looked while something was lost"
+    assert forgetful.missed, "it looked while something was lost"
     assert foresight.picture
     assert len(foresight.picture.lanes) == (await store.status()).waiting
     task.cancel()
@@ -137,15 +137,15 @@ class Forgetful:
     """A store that, once, lets something happen while it is looked at, and does not tell the first of it."""
 
     def __init__(self, store: Store) -> None:
-        self._store, self.forgotten = store, False
+        self._store, self.missed = store, False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
     async def news(self, after: str, timeout: float) -> list[Entry]:
-        if self.forgotten:
+        if self.missed:
             return await self._store.news(after, timeout)
-        self.forgotten = True
+        self.missed = True
         for name in ("lost", "told"):
             await self._store.put([Order(name, Submitter("user", "1"), "handler:grade", b"")])
         return (await self._store.news(after, 1))[1:]

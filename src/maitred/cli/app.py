@@ -2,7 +2,7 @@
 
 import typer
 
-from maitred.cli import asking, keeping, live
+from maitred.cli import asking, batching, holding, keeping, live
 from maitred.cli.exits import HELP
 
 app = typer.Typer(
@@ -15,7 +15,9 @@ app = typer.Typer(
 )
 app.add_typer(keeping.commands)
 app.add_typer(asking.commands)
+app.add_typer(holding.commands)
 app.add_typer(live.commands)
+app.add_typer(batching.commands, name="batch")
 
 
 def main() -> None:

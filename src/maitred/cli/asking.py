@@ -1,9 +1,8 @@
 """The commands that ask a server.
 
-Of a job: submit, show, release, delay, shorten, rm, cancel. Of a queue: line, pause, resume, check.
+Of a job: submit, show, release, delay, shorten, rm, cancel. Of a queue: line, pause, check.
 """
 
-import getpass
 import json
 import secrets
 from base64 import b64encode
@@ -15,10 +14,10 @@ import typer
 from maitred.cli import options
 from maitred.cli.calling import ask
 from maitred.cli.exits import expected
+from maitred.cli.given import named, pair, seconds, submitter_of
 from maitred.cli.printing import print_check, print_job, print_line, print_queue, say
 from maitred.cli.waiting import INTERRUPTED, Wait, exit_status, left_alone
 from maitred.client import Client
-from maitred.duration import parse as parse_duration
 from maitred.errors import ConfigError
 from maitred.wire import JobDocument, Page, QueueDocument
 
@@ -73,15 +72,15 @@ def submit(
     """Submit a program, or a handler's job, and show its place in line, or with --wait what became of it."""
     given = {
         "key": key if key is not None else secrets.token_hex(8),
-        "submitter": _submitter(submitter),
+        "submitter": submitter_of("--as", submitter),
         "run": _run(command or [], handler, arg or [], file or []),
         "delay": delay,
         "priority": priority,
         "immediate": immediate or None,
         "bulk": bulk or None,
         "class": class_,
-        "duration": None if duration is None else _seconds("--duration", duration),
-        "metadata": dict(_named("--metadata", text) for text in metadata or []) or None,
+        "duration": None if duration is None else seconds("--duration", duration),
+        "metadata": dict(named("--metadata", text) for text in metadata or []) or None,
         "expires_at": expires_at,
         "response_url": response_url,
     }
@@ -182,8 +181,8 @@ def shorten(
     as_json: options.Json = False,
 ) -> None:
     """Let a waiting or running job take only so long; it stops if it has run longer already."""
-    seconds = _seconds("DURATION", duration)
-    print_job(ask(server, data, lambda client: client.shorten(queue, id, seconds)), as_json=as_json)
+    length = seconds("DURATION", duration)
+    print_job(ask(server, data, lambda client: client.shorten(queue, id, length)), as_json=as_json)
 
 
 @commands.command("rm")
@@ -232,19 +231,6 @@ def pause(
 
 @commands.command()
 @expected
-def resume(
-    *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
-) -> None:
-    """Let a queue start jobs again."""
-    print_queue(ask(server, data, lambda client: client.resume(queue)), as_json=as_json)
-
-
-@commands.command()
-@expected
 def check(
     *,
     queue: options.Queue = options.DEFAULT_QUEUE,
@@ -260,50 +246,16 @@ def check(
         raise typer.Exit(1)
 
 
-def _seconds(option: str, text: str) -> float:
-    try:
-        return parse_duration(text) / 1_000_000
-    except ValueError as error:
-        raise ConfigError(f"{option}: {error}.") from error
-
-
-def _submitter(text: str | None) -> dict[str, str]:
-    if text is None:
-        return {"type": "user", "id": getpass.getuser()}
-    kind, colon, name = text.partition(":")
-    if not colon:
-        raise ConfigError(f"--as takes user:ID or team:ID, not {text!r}.")
-    return {"type": kind, "id": name}
-
-
 def _run(command: list[str], handler: str | None, args: list[str], files: list[Path]) -> dict[str, Any]:
     if handler is not None and (command or files):
         raise ConfigError("A job is a handler's or a program's, not both.")
     if handler is not None:
-        return {"handler": handler, "args": dict(_pair(arg) for arg in args)}
+        return {"handler": handler, "args": dict(pair(arg) for arg in args)}
     if args:
         raise ConfigError("--arg goes with --handler; a program's arguments stand after --.")
     if not command:
         raise ConfigError("Say what to run: --handler NAME, or a program after --.")
     return {"command": command, "files": dict(_file(path) for path in files)}
-
-
-def _pair(text: str) -> tuple[str, Any]:
-    name, value = _named("--arg", text)
-    try:
-        decoded = json.loads(value)
-        json.dumps(decoded, allow_nan=False)
-    except (ValueError, RecursionError):
-        # What only Python takes for JSON, such as NaN, is text.
-        return name, value
-    return name, decoded
-
-
-def _named(option: str, text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ConfigError(f"{option} takes name=value, not {text!r}.")
-    return name, value
 
 
 def _file(path: Path) -> tuple[str, dict[str, str]]:

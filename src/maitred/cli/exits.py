@@ -18,8 +18,9 @@ CODES: tuple[tuple[type[MaitredError], int], ...] = (
 
 HELP = (
     "Exit codes: 0 done · 1 refused or failed · 2 used wrongly, or wrong settings · 3 no server answers · "
-    "4 not found · 5 the state of the job forbids it. With watch and submit --wait, those of the job: "
-    "0 completed, its program's own status, or 1; 130 after Ctrl-C."
+    "4 not found · 5 the state of the job forbids it. With watch and submit --wait, those of "
+    "the job: 0 completed, its program's own status, or 1; with batch watch, 0 if it completed, else 1; "
+    "130 after Ctrl-C."
 )
 
 P = ParamSpec("P")
@@ -34,13 +35,14 @@ def expected(command: Callable[P, T]) -> Callable[P, T]:
         try:
             return command(*args, **kwargs)
         except MaitredError as error:
-            typer.echo(f"maitred: {_sentence(error)}", err=True)
+            typer.echo(f"maitred: {sentence_of(error)}", err=True)
             raise typer.Exit(next(code for kind, code in CODES if isinstance(error, kind))) from None
 
     return run
 
 
-def _sentence(error: MaitredError) -> str:
+def sentence_of(error: MaitredError) -> str:
+    """Say what went wrong, with each fault."""
     if isinstance(error, InvalidJob):
         return "the job was refused: " + "; ".join(
             f"{fault.path} {fault.message}".strip() for fault in error.faults

@@ -1,7 +1,7 @@
 """How answers look: tables for people, JSON for programs."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 import typer
@@ -12,7 +12,17 @@ from rich.text import Text
 
 from maitred import duration
 from maitred.cli.spans import starts, starts_briefly
-from maitred.wire import CheckDocument, JobDocument, Page, QueueDocument
+from maitred.wire import (
+    BatchDocument,
+    CheckDocument,
+    Hold,
+    JobDocument,
+    Page,
+    ProfileDocument,
+    QueueDocument,
+    ReconcileDocument,
+    SubmitterDocument,
+)
 
 
 def say(line: str, *, err: bool = False) -> None:
@@ -22,7 +32,8 @@ def say(line: str, *, err: bool = False) -> None:
 
 def print_json(document: BaseModel) -> None:
     """Print a document as the server wrote it, on one line."""
-    without = {"outcome"} if isinstance(document, JobDocument) and document.outcome is None else set()
+    told = isinstance(document, JobDocument | BatchDocument) and document.outcome is None
+    without = {"outcome"} if told else set()
     typer.echo(document.model_dump_json(by_alias=True, exclude=without))
 
 
@@ -31,7 +42,7 @@ def print_job(job: JobDocument, *, as_json: bool) -> None:
     if as_json:
         print_json(job)
         return
-    _print_pairs(
+    print_pairs(
         [
             ("id", job.id),
             ("key", job.key),
@@ -43,13 +54,17 @@ def print_job(job: JobDocument, *, as_json: bool) -> None:
             ("position", job.position),
             ("waiting for", job.waiting_for and job.waiting_for.text),
             ("estimate", starts(job.estimate)),
+            ("holds", holds_sentence(job.holds)),
+            ("batch", job.batch),
+            ("profile", job.profile_name),
             ("band", f"{job.band}, priority {job.priority}"),
             ("class", _class(job)),
             ("delay", job.delay_reason),
-            ("created", _clock(job.created_at)),
-            ("released", _clock(job.release_at) if job.phase == "waiting" else None),
+            ("created", clock(job.created_at)),
+            ("released", clock(job.release_at) if job.phase == "waiting" else None),
             ("worker", job.worker),
             ("attempt", job.attempt or None),
+            ("retries", job.retry_count or None),
             ("version", job.version if job.version > 1 else None),
             ("result", None if job.result is None else json.dumps(job.result, ensure_ascii=False)),
         ]
@@ -86,8 +101,8 @@ def print_line(page: Page[JobDocument], queue: QueueDocument, *, as_json: bool) 
         reason = job.waiting_for.text if job.waiting_for else ""
         its_class = [job.class_ or "elastic"] if classes else []
         when = [starts_briefly(job.estimate)] if foreseen else []
-        table.add_row(*_plain([job.position, job.key, who, job.band, *its_class, *when, reason, job.id]))
-    _console().print(table)
+        table.add_row(*plain_row([job.position, job.key, who, job.band, *its_class, *when, reason, job.id]))
+    console().print(table)
     if page.total is not None and page.total > len(page.items):
         typer.echo(f"and {page.total - len(page.items)} more")
 
@@ -103,7 +118,8 @@ def print_queue(queue: QueueDocument, *, as_json: bool) -> None:
 def queue_sentence(queue: QueueDocument) -> str:
     """Say a queue in one line."""
     slots = f"{queue.free} of {queue.slots} slots free" if queue.slots else "no slots"
-    counts = f"{queue.waiting} waiting, {queue.running} running, {slots}"
+    held = f"{queue.counts['held']} held, " if queue.counts.get("held") else ""
+    counts = f"{queue.waiting} waiting, {held}{queue.running} running, {slots}"
     return f"{queue.name} is {_open_or_paused(queue)}: {counts}."
 
 
@@ -119,6 +135,46 @@ def print_check(found: CheckDocument, *, as_json: bool) -> None:
         typer.echo(f"{found.queue} is sound.")
 
 
+def print_submitter(submitter: SubmitterDocument, who: Mapping[str, str], *, as_json: bool) -> None:
+    """Print in one line whether a submitter is held, and what it has in line."""
+    if as_json:
+        print_json(submitter)
+        return
+    held = "held" if submitter.held else "not held"
+    say(f"{who['type']}:{who['id']} is {held}: {len(submitter.jobs)} waiting.")
+
+
+def print_profile(profile: ProfileDocument, *, as_json: bool) -> None:
+    """Print in one line whether a profile is held, by whom and why."""
+    if as_json:
+        print_json(profile)
+        return
+    say(f"{profile.name} is {hold_sentence(profile.hold) if profile.hold else 'not held'}.")
+
+
+def hold_sentence(hold: Hold) -> str:
+    """Say who holds it, and why."""
+    by = f" by {hold.by}" if hold.by else ""
+    return f"held{by}{f' ({hold.reason})' if hold.reason else ''}"
+
+
+def holds_sentence(holds: Iterable[Hold]) -> str | None:
+    """Say all that holds a job or a batch; None if nothing does."""
+    return "; ".join(f"{hold.kind} {hold.name} {hold_sentence(hold)}" for hold in holds) or None
+
+
+def print_reconcile(done: ReconcileDocument, *, as_json: bool) -> None:
+    """Print what was done, a line for each."""
+    if as_json:
+        print_json(done)
+        return
+    for change in done.changes:
+        say(f"{change.code}: {change.text}")
+    if not done.changes:
+        where = "its line and its ledger agree" if done.ledger else "its ledger is in the same store"
+        say(f"Nothing to do for {done.queue}: {where}.")
+
+
 def _open_or_paused(queue: QueueDocument) -> str:
     if not queue.paused:
         return "open"
@@ -127,14 +183,15 @@ def _open_or_paused(queue: QueueDocument) -> str:
     return f"paused{by}{why}"
 
 
-def _print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
+def print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
+    """Print names with their values, a line for each that there is."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, value in pairs:
         if value is not None:
-            table.add_row(*_plain([name, value]))
-    _console().print(table)
+            table.add_row(*plain_row([name, value]))
+    console().print(table)
 
 
 def plain(value: object) -> Text:
@@ -142,13 +199,16 @@ def plain(value: object) -> Text:
     return Text("".join(c if c.isprintable() else "�" for c in str(value)))
 
 
-def _plain(values: Iterable[object]) -> list[Text]:
+def plain_row(values: Iterable[object]) -> list[Text]:
+    """Give the cells of a row, each harmless."""
     return [plain(value) for value in values]
 
 
-def _clock(moment: datetime | None) -> str | None:
+def clock(moment: datetime | None) -> str | None:
+    """Say a time."""
     return None if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def _console() -> Console:
+def console() -> Console:
+    """Give where tables are printed."""
     return Console(highlight=False, soft_wrap=False)

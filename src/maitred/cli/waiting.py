@@ -5,7 +5,7 @@ from contextlib import aclosing
 from typing import Any
 
 from maitred.cli.following import follow
-from maitred.cli.printing import say
+from maitred.cli.printing import holds_sentence, say
 from maitred.client import Client
 from maitred.wire import JobDocument
 
@@ -45,6 +45,8 @@ def sentence(job: JobDocument) -> str | None:
     """Say where a job is; None if it is nowhere, or its place is not known yet."""
     if job.phase == "running":
         return f"{job.id} runs"
+    if job.state == "held":
+        return f"{job.id} is held: {holds_sentence(job.holds) or 'nobody says why'}"
     if job.phase == "waiting" and job.position is not None:
         reason = f": {job.waiting_for.text}" if job.waiting_for else ""
         return f"{job.id} is number {job.position} in line{reason}"
@@ -66,10 +68,12 @@ def exit_status(job: JobDocument) -> int:
 
 def left_alone(job: JobDocument) -> str:
     """Say what becomes of a job that nobody waits for any more."""
-    goes_on = {"waiting": "stays in line", "running": "goes on running"}.get(job.phase or "", "has ended")
+    goes_on = {"waiting": "stays in line", "running": "goes on running", "held": "stays held"}.get(
+        job.phase or job.state, "has ended"
+    )
     return f"maitred: {job.id} {goes_on}; `maitred show` tells what became of it, `maitred cancel` ends it."
 
 
 def _place(job: JobDocument) -> tuple[object, ...]:
     """Give what is worth telling when it changes; a reason's text may count down seconds."""
-    return job.phase, job.position, job.waiting_for and job.waiting_for.code
+    return job.phase, job.state, job.position, job.waiting_for and job.waiting_for.code

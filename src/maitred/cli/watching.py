@@ -20,7 +20,7 @@ from rich.text import Text
 
 from maitred.cli.bars import Bar, dim
 from maitred.cli.following import follow, with_news
-from maitred.cli.printing import plain, say
+from maitred.cli.printing import holds_sentence, plain, say
 from maitred.cli.spans import span, starts
 from maitred.cli.waiting import sentence
 from maitred.client import Client
@@ -69,7 +69,8 @@ class Sight:
         return f"{said}; {expected}." if said and expected else said and f"{said}."
 
     def __rich__(self) -> RenderableType:
-        below = {"waiting": self._waiting, "running": self._running}.get(self.job.phase or "")
+        shown = {"waiting": self._waiting, "running": self._running, "held": self._held}
+        below = shown.get(self.job.phase or self.job.state)
         return Group(self._headline(), *(below() if below else ()))
 
     def _headline(self) -> Text:
@@ -88,6 +89,10 @@ class Sight:
             shown.append(Bar(waited, (estimate.expected - job.created_at).total_seconds(), style="yellow"))
         shown.append(dim(self.expected() or "when it will start cannot be said yet"))
         return shown
+
+    def _held(self) -> list[RenderableType]:
+        why = holds_sentence(self.job.holds) or "nobody says why"
+        return [Text.assemble(("held", "magenta"), f": {plain(why)}")]
 
     def _running(self) -> list[RenderableType]:
         job = self.job

@@ -1,56 +1,42 @@
 """The client: one method a call of the HTTP API. It raises the errors of `maitred.errors`."""
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any
 
-import httpx
-
+from maitred.client.batches import BatchCalls
+from maitred.client.holds import HoldCalls
 from maitred.client.problems import error_of
-from maitred.client.sending import json_of, path_of, query_of
-from maitred.client.stream import EVENT_STREAM
-from maitred.client.watching import PAUSES, SILENCE, watch
-from maitred.errors import MaitredError, ServerUnreachable
+from maitred.client.sending import plain_job
+from maitred.client.stream import read_job_event
+from maitred.client.watching import PAUSES, watch
+from maitred.errors import MaitredError
 from maitred.wire import (
     CheckDocument,
     JobBody,
     JobDocument,
     Page,
     QueueDocument,
+    ReconcileDocument,
     RunningJob,
     SubmitterDocument,
     WatchEvent,
     WorkerDocument,
 )
 
-PATIENCE = 30.0
 
-
-class Client:
+class Client(BatchCalls, HoldCalls):
     """Calls one server; `ServerUnreachable` if it does not answer."""
-
-    def __init__(self, address: str, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        self.address = address
-        self._http = httpx.AsyncClient(
-            base_url=address,
-            timeout=PATIENCE,
-            transport=transport,
-            trust_env=False,
-            # Over plain http nothing is verified (redirects are not followed), and reading all the world's
-            # certificates takes longer than the call.
-            verify=not address.lower().startswith("http:"),
-        )
 
     async def put(self, queue: str, job: JobBody | Mapping[str, Any]) -> JobDocument:
         """Create or update a job."""
-        return JobDocument.model_validate(await self._call("PUT", queue, "jobs", body=_plain(job)))
+        return JobDocument.model_validate(await self._call("PUT", queue, "jobs", body=plain_job(job)))
 
     async def put_many(
         self, queue: str, jobs: Sequence[JobBody | Mapping[str, Any]]
     ) -> list[JobDocument | MaitredError]:
         """Create or update up to 1000 jobs; each has its document or its error, in order."""
-        answer = await self._call("POST", queue, "jobs", "many", body=[_plain(job) for job in jobs])
+        answer = await self._call("POST", queue, "jobs", "many", body=[plain_job(job) for job in jobs])
         return [
             JobDocument.model_validate(item) if "id" in item else error_of(item, queue=queue)
             for item in answer["items"]
@@ -77,24 +63,10 @@ class Client:
         `UnknownJob` if there is none, also when it was deleted meanwhile; `ServerUnreachable` or
         `StoreUnavailable` when no try helped. Close it (`contextlib.aclosing`) to leave before its end.
         """
-        path = path_of(queue, "jobs", id, "events")
         query = {} if version is None else {"version": str(version)}
-
-        @contextlib.asynccontextmanager
-        async def connect(had: str | None) -> AsyncIterator[httpx.Response]:
-            headers = {"accept": EVENT_STREAM} | ({} if had is None else {"last-event-id": had})
-            # What is compressed on the way comes late.
-            headers["accept-encoding"] = "identity"
-            patience = httpx.Timeout(PATIENCE, read=SILENCE)
-            request = self._http.build_request("GET", path, params=query, headers=headers, timeout=patience)
-            answer = await self._send(request, stream=True)
-            try:
-                await _must_be_stream(answer, queue, id)
-                yield answer
-            finally:
-                await answer.aclose()
-
-        async with contextlib.aclosing(watch(connect, last, pauses)) as events:
+        connect = self._stream(queue, "jobs", id, query=query)
+        heard: AsyncGenerator[WatchEvent, None] = watch(connect, last, pauses, read_job_event)
+        async with contextlib.aclosing(heard) as events:
             async for event in events:
                 yield event
 
@@ -134,6 +106,16 @@ class Client:
         answer = await self._call("POST", queue, "jobs", id, "duration", body={"seconds": seconds})
         return JobDocument.model_validate(answer)
 
+    async def prioritise(self, queue: str, id: str, priority: int) -> JobDocument:
+        """Give a waiting job another priority."""
+        answer = await self._call("POST", queue, "jobs", id, "priority", body={"priority": priority})
+        return JobDocument.model_validate(answer)
+
+    async def retry(self, queue: str, id: str, reason: str = "") -> JobDocument:
+        """Let a failed job go on at the stage that failed."""
+        answer = await self._call("POST", queue, "jobs", id, "retry", body={"reason": reason})
+        return JobDocument.model_validate(answer)
+
     async def cancel(self, queue: str, id: str, reason: str = "") -> JobDocument:
         """End a job that has not ended."""
         answer = await self._call("POST", queue, "jobs", id, "cancel", body={"reason": reason})
@@ -164,71 +146,11 @@ class Client:
         answer = await self._call("POST", queue, "check", body={"repair": repair}, patience=None)
         return CheckDocument.model_validate(answer)
 
-    async def close(self) -> None:
-        """Give back the connections."""
-        await self._http.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
+    async def reconcile(self, queue: str) -> ReconcileDocument:
+        """Rebuild a queue's line from its ledger; this takes as long as the queue is large."""
+        answer = await self._call("POST", queue, "reconcile", patience=None)
+        return ReconcileDocument.model_validate(answer)
 
     async def _move(self, queue: str, id: str, verb: str, nonce: int | None) -> JobDocument:
         body = None if nonce is None else {"nonce": nonce}
         return JobDocument.model_validate(await self._call("POST", queue, "jobs", id, verb, body=body))
-
-    async def _call(
-        self,
-        method: str,
-        *path: str,
-        query: Mapping[str, str] | None = None,
-        body: object = None,
-        patience: float | None = PATIENCE,
-    ) -> Any:
-        """Make a call to a path below the queues; its parts are encoded here."""
-        request = self._http.build_request(
-            method,
-            path_of(*path),
-            params=query_of(query) if query else None,
-            content=None if body is None else json_of(body),
-            headers={} if body is None else {"content-type": "application/json"},
-            timeout=patience,
-        )
-        answer = await self._send(request)
-        if answer.is_success:
-            return answer.json() if answer.content else None
-        raise _refusal(answer, *path)
-
-    async def _send(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
-        try:
-            return await self._http.send(request, stream=stream)
-        except (httpx.TransportError, httpx.InvalidURL) as error:
-            raise ServerUnreachable(f"No server answers at {self.address}.") from error
-
-
-async def _must_be_stream(answer: httpx.Response, queue: str, id: str) -> None:
-    """Let a stream pass, or the word that there is no more; raise what anything else says."""
-    if answer.status_code == httpx.codes.NO_CONTENT:
-        return
-    if answer.is_success and answer.headers.get("content-type", "").startswith(EVENT_STREAM):
-        return
-    await answer.aread()
-    raise _refusal(answer, queue, "jobs", id)
-
-
-def _refusal(answer: httpx.Response, queue: str = "", _kind: str = "", id: str = "", *_: str) -> MaitredError:
-    try:
-        return error_of(answer.json(), queue=queue, id=id)
-    except (ValueError, AttributeError, LookupError):
-        return ServerUnreachable(
-            f"What answers at {answer.request.url.host} is no Maitred server: it says {answer.status_code}."
-        )
-
-
-def _plain(job: JobBody | Mapping[str, Any]) -> Any:
-    if isinstance(job, JobBody):
-        return job.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return dict(job)

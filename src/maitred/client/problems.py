@@ -12,6 +12,7 @@ _PREFIX = "urn:maitred:problem:"
 
 _PLAIN: tuple[type[MaitredError], ...] = (
     errors.NotFound,
+    errors.NoReport,
     errors.Conflict,
     errors.OtherSubmitter,
     errors.NotWaiting,
@@ -20,6 +21,13 @@ _PLAIN: tuple[type[MaitredError], ...] = (
     errors.AlreadyEnded,
     errors.LongerDuration,
     errors.Interactive,
+    errors.NotFailed,
+    errors.NotHeld,
+    errors.BatchSealed,
+    errors.OtherBatch,
+    errors.BatchReporting,
+    errors.BatchUnfinished,
+    errors.LockLost,
     errors.SettingsForbidden,
     errors.StoreError,
     errors.StoreUnavailable,
@@ -41,6 +49,8 @@ def error_of(problem: Mapping[str, Any], *, queue: str = "", id: str = "") -> Ma
         errors.QueueFull.code: lambda: errors.QueueFull(problem["which"], problem["limit"]),
         errors.UnknownQueue.code: lambda: errors.UnknownQueue(queue),
         errors.UnknownJob.code: lambda: errors.UnknownJob(queue, id),
+        errors.UnknownBatch.code: lambda: errors.UnknownBatch(queue, id),
+        errors.IllegalMove.code: lambda: errors.IllegalMove(problem["old"], problem["new"]),
         _NO_SUCH_ROUTE: lambda: errors.NotFound("the server does not have this call; it may be older"),
     }
     if code in with_facts:

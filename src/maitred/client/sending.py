@@ -7,16 +7,18 @@ or in JSON, so no server could be asked about them.
 import json
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 from urllib.parse import quote
 
-from maitred.errors import Fault, InvalidJob, UnknownJob, UnknownQueue
+from maitred.errors import Fault, InvalidJob, UnknownBatch, UnknownJob, UnknownQueue
+from maitred.wire import JobBody
 
 # Names that a path cannot hold: on the way to the server it would become another path.
 _NOT_IN_PATHS = ("", ".", "..")
 
 
 def path_of(queue: str | None = None, kind: str = "", *names: str) -> str:
-    """Give the path below the queues; `UnknownQueue` or `UnknownJob` for names that nothing can have.
+    """Give the path below the queues; `UnknownQueue`, `UnknownJob` or `UnknownBatch` for impossible names.
 
     `InvalidJob` if a name is no text.
     """
@@ -26,9 +28,18 @@ def path_of(queue: str | None = None, kind: str = "", *names: str) -> str:
         raise UnknownQueue(queue)
     if kind == "jobs" and names and names[0] in _NOT_IN_PATHS:
         raise UnknownJob(queue, names[0])
+    if kind == "batches" and names and names[0] in _NOT_IN_PATHS:
+        raise UnknownBatch(queue, names[0])
     parts = [part for part in (queue, kind, *names) if part]
     _refuse_unsayable({"queue": queue, "id": "".join(names)})
     return "/".join(["/api/v1/queues", *map(_segment, parts)])
+
+
+def plain_job(job: JobBody | Mapping[str, Any]) -> Any:
+    """Give a job's body as JSON has it, without what is as it would be anyway."""
+    if isinstance(job, JobBody):
+        return job.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return dict(job)
 
 
 def json_of(body: object) -> bytes:

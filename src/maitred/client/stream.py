@@ -7,7 +7,7 @@ the end of a line, such as U+2028.
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import NamedTuple
 
-from maitred.wire import EVENTS, WatchEvent, decode_json
+from maitred.wire import BATCH_EVENTS, EVENTS, BatchEvent, WatchEvent, decode_json
 
 EVENT_STREAM = "text/event-stream"
 
@@ -38,9 +38,15 @@ async def messages(chunks: AsyncIterable[bytes]) -> AsyncIterator[Message]:
             id = value.decode(errors="replace")
 
 
-def typed(message: Message) -> WatchEvent | None:
-    """Give the event that a message tells of; None for one that this client does not know."""
+def read_job_event(message: Message) -> WatchEvent | None:
+    """Give what a message tells of a job; None for one that this client does not know."""
     kind = EVENTS.get(message.event)
+    return kind.model_validate({**decode_json(message.data), "id": message.id}) if kind else None
+
+
+def read_batch_event(message: Message) -> BatchEvent | None:
+    """Give what a message tells of a batch; None for one that this client does not know."""
+    kind = BATCH_EVENTS.get(message.event)
     return kind.model_validate({**decode_json(message.data), "id": message.id}) if kind else None
 
 

@@ -1,4 +1,4 @@
-"""Watching one job: a stream of events that is taken up again where it broke off.
+"""Watching one job or one batch: a stream of events that is taken up again where it broke off.
 
 The first connection must come about. After that one that breaks is made anew with the id of the last event,
 a bounded number of times in a row; what counts as a success is news, or a connection that held for a while.
@@ -8,12 +8,15 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
+from typing import TypeVar
 
 import httpx
 
-from maitred.client.stream import messages, typed
+from maitred.client.stream import Message, messages
 from maitred.errors import MaitredError, ServerUnreachable, StoreUnavailable
-from maitred.wire import ResultEvent, StateEvent, WatchEvent
+from maitred.wire import AnyEvent
+
+Event = TypeVar("Event", bound=AnyEvent)
 
 # How long to wait before each new try, in seconds; there is one for each.
 PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -21,16 +24,20 @@ PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 HELD = 5.0
 # The server says something every 15 seconds.
 SILENCE = 45.0
-BROKEN_OFF = "The server broke off before the job had ended."
+BROKEN_OFF = "The server broke off before the end."
 
 # Opens the stream after the event with an id; the answer is a success.
 Connect = Callable[[str | None], AbstractAsyncContextManager[httpx.Response]]
 
 
+# Reads a message; None for one that this client does not know.
+Read = Callable[[Message], Event | None]
+
+
 async def watch(
-    connect: Connect, last: str | None, pauses: Sequence[float]
-) -> AsyncGenerator[WatchEvent, None]:
-    """Give the events after `last` until the job has ended or is gone."""
+    connect: Connect, last: str | None, pauses: Sequence[float], read: Read[Event]
+) -> AsyncGenerator[Event, None]:
+    """Give the events after `last` until what is watched has ended or is gone."""
     known, broken = False, 0
     while True:
         connected = time.monotonic()
@@ -39,12 +46,12 @@ async def watch(
                 known = True
                 if answer.status_code == httpx.codes.NO_CONTENT:
                     return
-                async with aclosing(_events(answer)) as events:
+                async with aclosing(_events(answer, read)) as events:
                     async for event in events:
                         if event.id is not None:
                             last, broken = event.id, 0
                         yield event
-                        if is_last(event):
+                        if event.is_last:
                             return
             lost: MaitredError = ServerUnreachable(BROKEN_OFF)
         except httpx.TransportError:
@@ -59,12 +66,7 @@ async def watch(
         broken += 1
 
 
-def is_last(event: WatchEvent) -> bool:
-    """Tell whether nothing comes after this event."""
-    return isinstance(event, ResultEvent) or (isinstance(event, StateEvent) and event.state == "deleted")
-
-
-async def _events(answer: httpx.Response) -> AsyncGenerator[WatchEvent, None]:
+async def _events(answer: httpx.Response, read: Read[Event]) -> AsyncGenerator[Event, None]:
     async for message in messages(answer.aiter_bytes()):
-        if event := typed(message):
+        if event := read(message):
             yield event

@@ -24,7 +24,7 @@ from maitred.core.settings import Settings
 MOST_SLOTS = 1024
 
 # After these the record is no longer the run's: its end, or its removal, was told when the stop was asked.
-SETTLED = frozenset({"cancelled", "deleted"})
+SETTLED = frozenset({"cancelled", "deleted", "moved"})
 
 
 class Kind(IntEnum):

@@ -26,7 +26,7 @@ from maitred.core.job import (
     Refusal,
     Shift,
 )
-from maitred.core.ledger import Ledger
+from maitred.core.restoring import Restoring
 from maitred.core.settings import Settings
 from maitred.core.stages import STAGE
 from maitred.errors import (
@@ -42,7 +42,7 @@ from maitred.errors import (
 SWEPT_PER_TICK = 200
 
 
-class House(Ledger):
+class House(Restoring):
     """The verbs of one queue. Callers pass the time and, where jobs may start, 16 random bytes."""
 
     # ---------------------------------------------------------------- submitters
@@ -164,6 +164,7 @@ class House(Ledger):
                     self.holds.drop(job)
                 self._return_space(job)
                 self._strike_out(job)
+                self.unsaid.discard(job.record)
                 del self.jobs[job.record]
             del self.newest[id]
 

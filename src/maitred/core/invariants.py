@@ -213,7 +213,8 @@ def space(snapshot: Snapshot) -> Iterator[Violation]:
 
 def batches(snapshot: Snapshot) -> Iterator[Violation]:
     """Every batch counts its jobs (by their newest version), lists them, and is no further than they are."""
-    newest = {(job.batch, job.id): job for _, job in sorted(snapshot.jobs.items()) if job.batch}
+    mine = [job for _, job in sorted(snapshot.jobs.items()) if job.batch and not job.ledger]
+    newest = {(job.batch, job.id): job for job in mine}
     found = Counter((job.batch, bucket_of(job)) for job in newest.values())
     for id, batch in snapshot.batches.items():
         deleted = sum(not row.record for row in batch.rows.values())
@@ -230,10 +231,10 @@ def batches(snapshot: Snapshot) -> Iterator[Violation]:
             kept = snapshot.jobs.get(row.record)
             if row.record and (kept is None or kept.id != name or kept.batch != id):
                 yield Violation("batch-row", f"batch {id!r} lists {name!r}, which is not its job")
-    for job in snapshot.jobs.values():
-        owner = snapshot.batches.get(job.batch) if job.batch else None
+    for job in mine:
+        owner = snapshot.batches.get(job.batch)
         listed = owner.rows if owner else snapshot.trash.get(job.batch, {})
-        if job.batch and job.id not in listed:
+        if job.id not in listed:
             yield Violation("batch-row", f"job {job.id!r} is not listed by its batch {job.batch!r}")
 
 

@@ -341,6 +341,16 @@ class Finish(NamedTuple):
     status: int = 0
 
 
+class TakenUp(NamedTuple):
+    """A run that was taken up in the ledger's tree, and the version of the job's state that this made."""
+
+    lease: Lease
+    status: int
+
+
+Restored = Literal["made", "changed", "ignored"]
+
+
 class Moment(NamedTuple):
     """The store's time, and the next moment at which something falls due, expires or is lost."""
 

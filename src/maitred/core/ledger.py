@@ -37,7 +37,8 @@ class Ledger(Pipeline):
         mine = self.batches.all.get(old.batch) if old else None
         if mine and mine.frozen:
             return "reporting"
-        if not order.batch:
+        if not order.batch or order.ledger:
+            # Where the ledger is a tree, the batch is there, and is only a name here.
             return None
         batch = self.batches.all.get(order.batch)
         if batch is None:
@@ -53,6 +54,9 @@ class Ledger(Pipeline):
         before = self.batches.all.get(old.batch) if old else None
         stays = before is not None and not before.reported
         batch = self.batches.all.get(order.batch) or (before if stays else None)
+        if order.ledger:
+            job.batch = order.batch
+            return
         if batch is None:
             return
         row = batch.rows.get(job.id)
@@ -196,6 +200,9 @@ class Ledger(Pipeline):
     def _forget(self, job: Job) -> None:
         """Take an ended version out of its job's chain of versions, and drop its record."""
         del self.jobs[job.record]
+        self.unsaid.discard(job.record)
+        if job.ledger:
+            self.gone.append(job.ledger)
         older = job.previous in self.jobs
         if self.newest[job.id] == job.record:
             if older:

@@ -58,6 +58,8 @@ class Seating:
         self.holds = Holds()
         self.batches = Batches()
         self.space_used = 0
+        self.unsaid: set[int] = set()
+        self.gone: list[str] = []
 
     @property
     def settings(self) -> Settings:
@@ -304,7 +306,7 @@ class Seating:
             spent = lost and hold.confirmed
             self._log(job, hold, "lost" if lost else "handed-back")
             if self.newest[job.id] != job.record:
-                self._end(job, "superseded", "a newer version took its place")
+                self._supersede(job)
                 continue
             if not spent and job.unspent < self.settings.attempts:
                 job.unspent += 1
@@ -336,6 +338,8 @@ class Seating:
             self._stand_in_line(job)
 
     def _stand_in_line(self, job: Job) -> None:
+        if job.phase is Phase.HELD:
+            self._must_say(job)
         job.phase, job.own = Phase.WAITING, True
         job.blocked, job.lacking = job.id in self.stops.values(), self._lacks_space(job)
         if job.lacking and self._over_budget(job):
@@ -347,6 +351,7 @@ class Seating:
         """Set a job aside that does not stand in line; it keeps what its place was."""
         job.phase, job.own, job.blocked, job.lacking, job.worker = Phase.HELD, False, False, False, ""
         self.holds.keep(job, reason)
+        self._must_say(job)
 
     def _send(self, worker: str, message: Message) -> None:
         self.inboxes.setdefault(worker, []).append(message)
@@ -396,6 +401,9 @@ class Seating:
         place = self.line.leave(job)
         job.release, job.arrival, job.own = place.release, place.arrival, False
 
+    def _supersede(self, job: Job) -> None:
+        self._end(job, "superseded", "a newer version took its place")
+
     def _expire(self, job: Job) -> None:
         self._end(job, "expired", "it was still waiting when it expired")
 
@@ -406,6 +414,12 @@ class Seating:
         job.phase, job.own, job.blocked, job.lacking = Phase.ENDED, False, False, False
         job.code, job.message, job.result = code, message, result
         job.ended_at, job.hold = self.now, None
+        self._must_say(job)
+
+    def _must_say(self, job: Job) -> None:
+        """Note that the ledger's tree has to hear of a job's new state, where there is one."""
+        if job.ledger:
+            self.unsaid.add(job.record)
 
     def _return_space(self, job: Job) -> None:
         """Give a job's space back, once."""

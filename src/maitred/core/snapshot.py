@@ -81,6 +81,8 @@ class Snapshot:
     batches: dict[str, Batch] = field(default_factory=dict)
     trash: dict[str, dict[str, Row]] = field(default_factory=dict)
     batches_made: int = 0
+    unsaid: list[int] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
 
 
 def state_counts(jobs: dict[int, Job], stages: tuple[str, ...]) -> dict[str, int]:
@@ -139,6 +141,8 @@ def take_snapshot(house: House) -> Snapshot:
         batches={id: copy_batch(batch) for id, batch in house.batches.all.items()},
         trash={id: dict(rows) for id, rows in house.batches.trash.items()},
         batches_made=house.batches.made,
+        unsaid=sorted(house.unsaid),
+        gone=list(house.gone),
     )
 
 

@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from maitred.errors import (
     Conflict,
+    IllegalMove,
     InvalidJob,
     MaitredError,
     NotFound,
@@ -51,6 +52,8 @@ def problem_of(error: MaitredError) -> Document:
         document |= {"limit": error.limit, "which": error.which}
     elif isinstance(error, TooLarge):
         document |= {"limit": error.limit, "size": error.size}
+    elif isinstance(error, IllegalMove):
+        document |= {"old": error.old, "new": error.new}
     return document
 
 

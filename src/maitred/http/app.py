@@ -1,10 +1,14 @@
 """The app: every route, the refusals as problems, and what runs for as long as the app does.
 
-That is the ticker, and the foresights by which jobs have estimates and can be watched.
+That is the ticker, the foresights by which jobs have estimates and can be watched, and the clerks who expand
+and report batches.
 """
 
 import asyncio
 import contextlib
+import os
+import secrets
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from http import HTTPStatus
 
@@ -20,7 +24,8 @@ from maitred.http.answer import problem, problem_answer, problem_of
 from maitred.http.describe import describe
 from maitred.http.incoming import WholeSegments
 from maitred.http.own_host import OwnHostOnly
-from maitred.http.routes import events, health, jobs, queues
+from maitred.http.routes import batches, events, health, holds, jobs, queues
+from maitred.service.clerks import Clerks
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
 from maitred.service.ticker import Ticker
@@ -58,7 +63,7 @@ def create_app(desk: Desk, *, hosts: Collection[str], taking: Taking | None = No
     )
     app.state.desk = desk
     app.state.taking = taking
-    for routes in (jobs, events, queues, health):
+    for routes in (jobs, holds, events, batches, queues, health):
         app.include_router(routes.router)
     app.add_middleware(WholeSegments)
     app.add_middleware(OwnHostOnly, hosts=hosts)
@@ -71,13 +76,21 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     desk: Desk = app.state.desk
     if desk.foresights is None:
         desk.foresights = Foresights(desk.stores)
-    tasks = [asyncio.create_task(part.run()) for part in (Ticker(desk.stores), desk.foresights)]
+    if desk.clerks is None:
+        desk.clerks = Clerks(desk.stores, _own_name(), desk.foresights)
+    parts = (Ticker(desk.stores), desk.foresights, desk.clerks)
+    tasks = [asyncio.create_task(part.run()) for part in parts]
     try:
         yield
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _own_name() -> str:
+    """Name this server in the locks that it has: no two are alike."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 async def _refused(_request: Request, error: Exception) -> Response:

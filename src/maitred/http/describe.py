@@ -10,19 +10,31 @@ from pydantic.json_schema import models_json_schema
 
 from maitred.http.answer import PROBLEM
 from maitred.wire import (
+    BatchBody,
+    BatchDocument,
+    BatchReportEvent,
+    BatchStateEvent,
     CancelBody,
     CheckBody,
     CheckDocument,
     DurationBody,
+    HoldBody,
     JobBody,
     JobDocument,
     MoveBody,
     Page,
     PauseBody,
     PlaceEvent,
+    PriorityBody,
     Problem,
+    ProfileDocument,
     QueueDocument,
+    ReconcileBody,
+    ReconcileDocument,
+    ReportDocument,
     ResultEvent,
+    RetriedDocument,
+    RetryBody,
     RunningJob,
     StateEvent,
     SubmitterDocument,
@@ -32,6 +44,18 @@ from maitred.wire import (
 Schema = dict[str, Any]
 
 _MODELS: tuple[type[BaseModel], ...] = (
+    RetryBody,
+    RetriedDocument,
+    ReportDocument,
+    ReconcileDocument,
+    ReconcileBody,
+    ProfileDocument,
+    PriorityBody,
+    HoldBody,
+    BatchStateEvent,
+    BatchReportEvent,
+    BatchDocument,
+    BatchBody,
     CancelBody,
     CheckBody,
     CheckDocument,
@@ -39,6 +63,7 @@ _MODELS: tuple[type[BaseModel], ...] = (
     JobBody,
     JobDocument,
     MoveBody,
+    Page[BatchDocument],
     Page[JobDocument],
     Page[QueueDocument],
     Page[RunningJob],
@@ -59,8 +84,8 @@ _names, _components = models_json_schema(
 _PROBLEMS = {
     400: "The body is not JSON.",
     403: "The Host or Origin is not this server's own.",
-    404: "There is no such queue or job.",
-    409: "The state of the job forbids it; nothing was changed.",
+    404: "There is no such queue, job or batch.",
+    409: "The state of the job or batch forbids it; nothing was changed.",
     413: "The body is larger than the queue allows.",
     422: "The request has faults; all of them are listed.",
     429: "The queue is full; `limit` says how many may wait.",
@@ -72,6 +97,14 @@ EXAMPLE_BODY: Schema = {
     "submitter": {"type": "user", "id": "ada"},
     "run": {"command": ["python3", "main.py"], "files": {"main.py": {"text": "print('hello')"}}},
     "metadata": {"course": "cs101"},
+}
+
+
+EXAMPLE_BATCH: Schema = {
+    "submitter": {"type": "user", "id": "ada"},
+    "external_id": "regrade-2026-11",
+    "payload": "url,local_id\nhttp://example.org/1.zip,one\nhttp://example.org/2.zip,two\n",
+    "run": {"handler": "grade", "args": {"assignment": 3}},
 }
 
 

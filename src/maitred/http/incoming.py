@@ -1,6 +1,6 @@
 """What comes in: bodies, read up to a limit as strict JSON, and paths whose ids may hold any character."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import unquote, unquote_to_bytes
 
 from fastapi import Depends, HTTPException, Path, Query
@@ -100,6 +100,7 @@ class WholeSegments:
 
 
 Name = Annotated[str, Path(min_length=1), AfterValidator(unquote)]
+SubmitterType = Annotated[Literal["user", "team"], Path(alias="type")]
 TheDesk = Annotated[Desk, Depends(the_desk)]
 Limit = Annotated[int, Query(ge=1, le=500, description="How many at most.")]
 Cursor = Annotated[str | None, Query(description="The `next` of the page before.")]

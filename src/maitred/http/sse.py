@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from maitred.service.watch import Told, Watch
+from maitred.service.telling import Telling, Told
 from maitred.wire import encode_json
 
 EVENT_STREAM = "text/event-stream"
@@ -29,20 +29,20 @@ def event_text(told: Told) -> bytes:
 class EventStream(StreamingResponse):
     """Answers with the events of a watch, and leaves it when either side has enough."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Telling) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         super().__init__(_texts(watch), headers=headers, media_type=EVENT_STREAM)
         self._watch = watch
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send events until the job has ended or the reader has gone."""
+        """Send events until all is told or the reader has gone."""
         try:
             await super().__call__(scope, receive, send)
         finally:
             self._watch.leave()
 
 
-async def _texts(watch: Watch) -> AsyncIterator[bytes]:
+async def _texts(watch: Telling) -> AsyncIterator[bytes]:
     yield _RETRY
     while not watch.ended:
         told = await watch.next(HEARTBEAT)

@@ -13,6 +13,8 @@ import msgspec
 from maitred.errors import Fault, InvalidJob
 
 _CHECKSUM = 4
+# The one section of a list that has no others.
+_PLAIN = -1
 
 
 class Spot(NamedTuple):
@@ -45,6 +47,19 @@ def read_cursor(text: str) -> Spot:
     except ValueError:
         pass
     raise wrong_cursor()
+
+
+def write_text_cursor(page: str) -> str:
+    """Give the text for a cursor of the store's own."""
+    return write_cursor(Spot(_PLAIN, page=page.encode()))
+
+
+def read_text_cursor(text: str) -> str:
+    """Read what `write_text_cursor` wrote; `InvalidJob` at `cursor` for anything else."""
+    spot = read_cursor(text)
+    if spot.section != _PLAIN:
+        raise wrong_cursor()
+    return spot.page.decode()
 
 
 def wrong_cursor() -> InvalidJob:

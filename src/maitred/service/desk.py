@@ -12,10 +12,13 @@ from typing import Generic, NamedTuple, TypeVar
 from maitred.core.job import Phase, Submitter, View
 from maitred.core.settings import Settings
 from maitred.errors import Fault, InvalidJob, MaitredError, StoreUnavailable, UnknownJob
-from maitred.service.cursor import Spot, read_cursor, write_cursor
+from maitred.service.batch_desk import BatchDesk
+from maitred.service.clerks import Clerks
+from maitred.service.cursor import Spot, read_cursor, write_cursor, wrong_cursor
 from maitred.service.document import Document, job_document
 from maitred.service.foresight import Foresight
 from maitred.service.foresights import Foresights
+from maitred.service.hold_desk import HoldDesk
 from maitred.service.house_document import (
     line_of_submitter,
     queue_document,
@@ -39,8 +42,9 @@ class Desk:
     """The use cases on the queues of one store.
 
     `UnknownQueue` is raised by every method that names a queue, `StoreUnavailable` by all. A queue's settings
-    are remembered for a second. Estimates and waits are told, and jobs can be watched, where there are
-    `foresights`, as in a server; else they are null.
+    are remembered for a second. Holds and batches have desks of their own, `holds` and `batches`. Estimates
+    and waits are told, and jobs can be watched, where there are `foresights`, as in a server; else they are
+    null. The `clerks` of a server are told when there is work for them.
     """
 
     def __init__(
@@ -48,12 +52,16 @@ class Desk:
         stores: Stores,
         *,
         foresights: Foresights | None = None,
+        clerks: Clerks | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.stores = stores
         self.foresights = foresights
+        self.clerks = clerks
         self._clock = clock
         self._settings: dict[str, tuple[float, Settings]] = {}
+        self.holds = HoldDesk(self)
+        self.batches = BatchDesk(self)
 
     async def settings(self, queue: str) -> Settings:
         """Give a queue's settings, at most a second old."""
@@ -61,9 +69,13 @@ class Desk:
         if kept and kept[0] > self._clock():
             return kept[1]
         self._settings.pop(queue, None)
-        status = await self._store(queue).status()
+        status = await self.store(queue).status()
         self._settings[queue] = (self._clock() + SETTINGS_KEPT, status.settings)
         return status.settings
+
+    def store(self, queue: str) -> Store:
+        """Give the store of one queue."""
+        return self.stores.queue(queue)
 
     # ---------------------------------------------------------------- submitters
 
@@ -74,7 +86,7 @@ class Desk:
         `LongerDuration`, `Interactive`.
         """
         settings = await self.settings(queue)
-        accepted, view = await accept_shown(self._store(queue), settings, body)
+        accepted, view = await accept_shown(self.store(queue), settings, body)
         [document] = await self._shown(queue, [view], settings)
         answer = self._answer(queue, accepted, document)
         if isinstance(answer, MaitredError):
@@ -83,11 +95,16 @@ class Desk:
 
     async def submit(self, queue: str, body: object) -> Accepted:
         """Create or update a job as `put` does, without reading it back."""
-        return await accept_one(self._store(queue), await self.settings(queue), body)
+        return await accept_one(self.store(queue), await self.settings(queue), body)
 
-    async def put_many(self, queue: str, bodies: Sequence[object]) -> list[Document | MaitredError]:
-        """Create or update jobs in turn; give each one's document or error, in order."""
-        answers = await self.accept(queue, bodies)
+    async def put_many(
+        self, queue: str, bodies: Sequence[object], *, only_new: bool = False
+    ) -> list[Document | MaitredError]:
+        """Create or update jobs in turn; give each one's document or error, in order.
+
+        With `only_new` a key that its batch has is passed over.
+        """
+        answers = await self.accept(queue, bodies, only_new=only_new)
         ids = [answer.id for answer in answers if isinstance(answer, Accepted)]
         documents: dict[str, Document | None] = dict(zip(ids, await self._documents(queue, ids), strict=True))
         return [
@@ -95,20 +112,20 @@ class Desk:
             for answer in answers
         ]
 
-    async def accept(self, queue: str, bodies: Sequence[object]) -> list[Accepted | MaitredError]:
+    async def accept(
+        self, queue: str, bodies: Sequence[object], *, only_new: bool = False
+    ) -> list[Accepted | MaitredError]:
         """Create or update jobs in turn, as `put_many` does, without reading them back."""
         settings = await self.settings(queue)
-        return await accept(self._store(queue), settings, bodies)
+        return await accept(self.store(queue), settings, bodies, only_new=only_new)
 
     async def remove(self, queue: str, id: str) -> None:
         """Delete a job with all its versions; `UnknownJob` if there is none."""
-        await self._store(queue).remove(id)
+        await self.store(queue).remove(id)
 
     async def cancel(self, queue: str, id: str, *, by: str, reason: str = "") -> Document:
         """End a job that has not ended; `UnknownJob`, or `AlreadyEnded`."""
-        await self._store(queue).cancel(
-            id, f"cancelled by {by}: {reason}" if reason else f"cancelled by {by}"
-        )
+        await self.store(queue).cancel(id, f"cancelled by {by}: {reason}" if reason else f"cancelled by {by}")
         return await self.read(queue, id)
 
     async def shorten(self, queue: str, id: str, length: float) -> Document:
@@ -119,26 +136,41 @@ class Desk:
         """
         if fault := allowed_by(await self.settings(queue)).duration_fault(length):
             raise InvalidJob([Fault("seconds", fault)])
-        await self._store(queue).shorten(id, duration_of(length))
+        await self.store(queue).shorten(id, duration_of(length))
         return await self.read(queue, id)
 
     # ---------------------------------------------------------------- the line
 
     async def release(self, queue: str, id: str, nonce: int | None = None) -> Document:
         """Move a job to the front; `UnknownJob`, `NotWaiting`, `NotMovable` or `OtherNonce`."""
-        await self._store(queue).release(id, nonce)
+        await self.store(queue).release(id, nonce)
         return await self.read(queue, id)
 
     async def delay(self, queue: str, id: str, nonce: int | None = None) -> Document:
         """Move a job behind all others of its band and priority; the same errors as `release`."""
-        await self._store(queue).delay(id, nonce)
+        await self.store(queue).delay(id, nonce)
+        return await self.read(queue, id)
+
+    async def prioritise(self, queue: str, id: str, priority: int) -> Document:
+        """Give a waiting job another priority; `UnknownJob` or `NotWaiting`."""
+        await self.store(queue).prioritise(id, priority)
+        return await self.read(queue, id)
+
+    async def retry(self, queue: str, id: str) -> Document:
+        """Let a failed job go on at the stage that failed.
+
+        Raises `UnknownJob`, `NotFailed`, `Interactive` or `BatchReporting`.
+        """
+        await self.store(queue).retry(id)
         return await self.read(queue, id)
 
     async def line(self, queue: str, cursor: str | None = None, limit: int = 50) -> Document:
         """List the waiting jobs in line order."""
         settings = await self.settings(queue)
         spot = read_cursor(cursor) if cursor else Spot(WAITING)
-        page = await self._store(queue).line(spot.page or None, limit)
+        if spot.section != WAITING:
+            raise wrong_cursor()
+        page = await self.store(queue).line(spot.page or None, limit)
         last = page.views[-1].position if page.views else None
         more = page.next is not None and last is not None and last < page.total
         return {
@@ -148,9 +180,9 @@ class Desk:
         }
 
     async def submitter(self, queue: str, submitter: Submitter) -> Document:
-        """Show what one submitter has in line."""
-        settings = await self.settings(queue)
-        return line_of_submitter(await self._store(queue).submitter(submitter), settings)
+        """Show what one submitter has in line, and whether it is held."""
+        status = await self.store(queue).status()
+        return line_of_submitter(submitter, await self.store(queue).submitter(submitter), status)
 
     # ---------------------------------------------------------------- readers
 
@@ -176,8 +208,11 @@ class Desk:
         return await watchers.open(id, version, last)
 
     async def jobs(self, queue: str, wanted: Filter, cursor: str | None = None, limit: int = 50) -> Document:
-        """List jobs: running, then waiting in line order, then ended, last first."""
-        store = self._store(queue)
+        """List jobs: running, then waiting in line order, then held, then ended, last first.
+
+        Those of a batch are listed in the order in which they came in.
+        """
+        store = self.store(queue)
         status = await store.status()
         _check_state(wanted.state, status.settings)
         listing = Listing(store, status, wanted)
@@ -191,12 +226,12 @@ class Desk:
     async def running(self, queue: str, cursor: str | None = None, limit: int = 50) -> Document:
         """List the jobs that run, in the order of their starts."""
         settings = await self.settings(queue)
-        part = _part(await self._store(queue).running(), cursor, limit)
+        part = _part(await self.store(queue).running(), cursor, limit)
         return part.page([running_document(view, settings) for view in part.items])
 
     async def workers(self, queue: str, cursor: str | None = None, limit: int = 50) -> Document:
         """List the workers of a queue."""
-        status = await self._store(queue).status()
+        status = await self.store(queue).status()
         part = _part(status.workers, cursor, limit)
         return part.page([worker_document(worker, status.settings) for worker in part.items])
 
@@ -209,24 +244,34 @@ class Desk:
 
     async def queue(self, queue: str) -> Document:
         """Show one queue."""
-        status = await self._store(queue).status()
+        status = await self.store(queue).status()
         foresight = self._foresight(queue)
         return queue_document(queue, status, foresight.waits() if foresight else None)
 
     async def pause(self, queue: str, *, by: str, reason: str = "") -> Document:
         """Let a queue start nothing more; it goes on to accept."""
-        await self._store(queue).pause(by, reason)
+        await self.store(queue).pause(by, reason)
         return await self.queue(queue)
 
     async def resume(self, queue: str) -> Document:
         """Let a queue start jobs again."""
-        await self._store(queue).resume()
+        await self.store(queue).resume()
         return await self.queue(queue)
 
     async def check(self, queue: str, *, repair: bool = False) -> Document:
         """Look for broken rules in the store of a queue, in short steps, and repair what can be if asked."""
-        found = await self._store(queue).check(repair=repair)
+        found = await self.store(queue).check(repair=repair)
         return {"queue": queue, "violations": [violation_document(violation) for violation in found]}
+
+    async def reconcile(self, queue: str) -> Document:
+        """Rebuild the line of a queue from its ledger; where that is in the store itself, nothing is to do.
+
+        Raises `StoreUnavailable` where the ledger is kept elsewhere and this desk does not reach it.
+        """
+        settings = await self.settings(queue)
+        if settings.ledger:
+            raise StoreUnavailable(f"this server does not reach the ledger at {settings.ledger}")
+        return {"queue": queue, "ledger": None, "changes": []}
 
     # ---------------------------------------------------------------- parts of the above
 
@@ -246,9 +291,6 @@ class Desk:
     def _foresight(self, queue: str) -> Foresight | None:
         return None if self.foresights is None else self.foresights.of(queue)
 
-    def _store(self, queue: str) -> Store:
-        return self.stores.queue(queue)
-
     async def _documents(
         self, queue: str, ids: Sequence[str], version: int | None = None
     ) -> list[Document | None]:
@@ -257,7 +299,7 @@ class Desk:
         settings = await self.settings(queue)
         views: list[View | None] = []
         for first in range(0, len(ids), READ_AT_ONCE):
-            views += await self._store(queue).read(ids[first : first + READ_AT_ONCE], version)
+            views += await self.store(queue).read(ids[first : first + READ_AT_ONCE], version)
         return await self._shown(queue, views, settings)
 
     @staticmethod

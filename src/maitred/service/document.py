@@ -146,6 +146,7 @@ def state_document(view: View, settings: Settings) -> Document:
         "code": progress["code"],
         "message": progress["message"],
         "duration": _duration(view, settings),
+        "holds": [hold_document(hold) for hold in view.holds],
     }
 
 

@@ -4,10 +4,12 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import structlog
 
 from maitred.errors import StoreError
+from maitred.service.batch_watch import BatchWatchers
 from maitred.service.foresight import Foresight
 from maitred.service.watchers import Watchers
 from maitred.store.port import Stores
@@ -15,6 +17,14 @@ from maitred.store.port import Stores
 LOOK_EVERY = 5.0
 
 _log = structlog.get_logger()
+
+
+class Lookout(NamedTuple):
+    """What looks out for one queue."""
+
+    foresight: Foresight
+    jobs: Watchers
+    batches: BatchWatchers
 
 
 class Foresights:
@@ -26,7 +36,7 @@ class Foresights:
     def __init__(self, stores: Stores, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._stores = stores
         self._clock = clock
-        self._queues: dict[str, tuple[Foresight, Watchers]] = {}
+        self._queues: dict[str, Lookout] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._running = False
 
@@ -48,29 +58,35 @@ class Foresights:
     def close(self) -> None:
         """End all watches and begin no others; whoever watches may go on at another server."""
         self._running = False
-        for _, watchers in self._queues.values():
-            watchers.close()
+        for lookout in self._queues.values():
+            lookout.jobs.close()
+            lookout.batches.close()
 
     def of(self, queue: str) -> Foresight | None:
         """Give the foresight of a queue that exists; None while nothing is foreseen."""
-        pair = self._pair(queue)
-        return pair and pair[0]
+        lookout = self._lookout(queue)
+        return lookout and lookout.foresight
 
     def watchers(self, queue: str) -> Watchers | None:
         """Give those who watch jobs of a queue that exists; None while nobody can."""
-        pair = self._pair(queue)
-        return pair and pair[1]
+        lookout = self._lookout(queue)
+        return lookout and lookout.jobs
 
-    def _pair(self, queue: str) -> tuple[Foresight, Watchers] | None:
+    def batch_watchers(self, queue: str) -> BatchWatchers | None:
+        """Give those who watch batches of a queue that exists; None while nobody can."""
+        lookout = self._lookout(queue)
+        return lookout and lookout.batches
+
+    def _lookout(self, queue: str) -> Lookout | None:
         if not self._running:
             return None
         if queue not in self._queues:
             store = self._stores.queue(queue)
             foresight = Foresight(store, clock=self._clock)
-            watchers = Watchers(store, foresight)
-            self._queues[queue] = (foresight, watchers)
-            for part in (foresight.run(), watchers.run()):
-                task = asyncio.create_task(part)
+            lookout = Lookout(foresight, Watchers(store, foresight), BatchWatchers(store, foresight))
+            self._queues[queue] = lookout
+            for part in lookout:
+                task = asyncio.create_task(part.run())
                 task.add_done_callback(_tell_of_bug)
                 self._tasks.append(task)
         return self._queues[queue]

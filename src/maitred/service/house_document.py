@@ -1,14 +1,15 @@
 """The house as operators see it: queues, running jobs, submitters and workers as documents."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from maitred.config.values import show_limit
 from maitred.core.classes import DurationClass, limits
 from maitred.core.invariants import Violation
-from maitred.core.job import Pause, View
+from maitred.core.job import Held, Pause, Submitter, View
 from maitred.core.settings import Settings
-from maitred.service.document import Document, class_name, granted, submitter_document
+from maitred.service.document import Document, class_name, granted, hold_document, submitter_document
 from maitred.service.moment import iso, seconds
 from maitred.store.port import Status, SubmitterView, WorkerView
 from maitred.wire import decode_body
@@ -31,7 +32,10 @@ def queue_document(name: str, status: Status, waits: Document | None = None) -> 
         "classes": _classes(status, slots, running),
         "paused": status.paused is not None,
         "pause": _pause(status.paused),
-        "held": {"submitters": [], "profiles": []},
+        "held": {
+            "submitters": [hold_document(hold) for hold in status.holds if hold.kind == "submitter"],
+            "profiles": [hold_document(hold) for hold in status.holds if hold.kind == "profile"],
+        },
         "waits": waits,
         "now": iso(status.now),
     }
@@ -114,14 +118,24 @@ def running_document(view: View, settings: Settings) -> Document:
     }
 
 
-def line_of_submitter(view: SubmitterView, settings: Settings) -> Document:
-    """Give what a submitter has in line, and the delay that its next job would get by the policy."""
+def profile_document(name: str, holds: Sequence[Held]) -> Document:
+    """Give a profile, and what holds it."""
+    found = _hold_of("profile", name, holds)
+    return {"name": name, "held": found is not None, "hold": found and hold_document(found)}
+
+
+def _hold_of(kind: str, name: str, holds: Sequence[Held]) -> Held | None:
+    return next((hold for hold in holds if (hold.kind, hold.name) == (kind, name)), None)
+
+
+def line_of_submitter(submitter: Submitter, view: SubmitterView, status: Status) -> Document:
+    """Give what a submitter has in line, the delay that its next job would get, and whether it is held."""
     return {
         "jobs": view.jobs,
         "places": [{"nonce": nonce, "release_at": iso(release)} for nonce, release in view.places],
         "recent": view.recent,
-        "next_delay": seconds(view.recent * settings.per_recent),
-        "held": False,
+        "next_delay": seconds(view.recent * status.settings.per_recent),
+        "held": _hold_of("submitter", str(submitter), status.holds) is not None,
     }
 
 

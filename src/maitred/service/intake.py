@@ -25,7 +25,6 @@ from maitred.errors import (
     OtherSubmitter,
     QueueFull,
     StoreError,
-    UnknownBatch,
 )
 from maitred.service.order import HANDLER, allowed_by, order_of
 from maitred.store.port import Store
@@ -43,12 +42,19 @@ class Accepted(NamedTuple):
     version: int
 
 
-async def accept(store: Store, settings: Settings, bodies: Sequence[object]) -> list[Accepted | MaitredError]:
-    """Take in as many of the jobs as possible; answers are in the order of the bodies."""
+async def accept(
+    store: Store, settings: Settings, bodies: Sequence[object], *, only_new: bool = False
+) -> list[Accepted | MaitredError]:
+    """Take in as many of the jobs as possible; answers are in the order of the bodies.
+
+    With `only_new` a key that its batch has is passed over.
+    """
     answers: list[Accepted | MaitredError | None] = [None] * len(bodies)
     under_way: deque[asyncio.Task[None]] = deque()
     for first in range(0, len(bodies), JOBS_PER_CALL):
         orders = await _check(bodies[first : first + JOBS_PER_CALL], first, settings, answers)
+        if only_new:
+            orders = [(index, order._replace(only_new=True)) for index, order in orders]
         if len(under_way) == CALLS_AT_ONCE:
             await under_way.popleft()
         under_way.append(asyncio.create_task(_send(store, settings, orders, answers)))
@@ -123,7 +129,7 @@ async def refused(refusal: Refusal, order: Order, store: Store, settings: Settin
         "interactive": Interactive(),
         "full-total": QueueFull("total", settings.max_total),
         "full-per_submitter": QueueFull("per_submitter", settings.max_per_submitter),
-        "no-batch": UnknownBatch(store.queue, order.batch),
+        "no-batch": InvalidJob([Fault("batch", "is not a batch of this queue")]),
         "sealed": BatchSealed(),
         "other-batch": OtherBatch(),
         "reporting": BatchReporting(),

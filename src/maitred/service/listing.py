@@ -1,9 +1,9 @@
-"""The list of all jobs: what runs, then what waits in line order, then what has ended, last first.
+"""The list of all jobs: what runs, what waits in line order, what is held, then what has ended, last first.
 
 A job is listed once, as its newest version. A filter is applied while the list is read page by page, with a
 bound on what one request reads: past it the answer has the items found so far and a cursor to go on from.
 What a filter can tell beforehand is not read at all: a state says in which sections its jobs are, a key
-nearly says the id, and the store knows what a submitter has in line.
+nearly says the id, and the store knows what a submitter has in line, and what is in a batch.
 """
 
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from maitred.core.ids import job_id
-from maitred.core.job import Band, Submitter, View
+from maitred.core.job import Submitter, View
 from maitred.core.settings import Settings
 from maitred.service.cursor import Spot, wrong_cursor
 from maitred.store.port import Status, Store
 from maitred.wire import decode_body
 
-RUNNING, WAITING, ENDED = range(3)
+RUNNING, WAITING, HELD, ENDED, ROWS = range(5)
 SEARCH_STEP = 500
 MOST_SEARCHED = 10_000
 MOST_OF_SUBMITTER = 5_000
@@ -40,14 +40,13 @@ class Filter:
         return self == Filter()
 
     def sections(self, settings: Settings) -> tuple[int, ...]:
-        """Give the sections that a job that fits can be in. There are no batches yet, and nothing is held."""
-        if self.batch is not None or self.state == "held":
-            return ()
-        if self.state == "pending":
-            return (WAITING,)
-        if self.state in ("completed", "failed"):
-            return (ENDED,)
-        return (RUNNING, WAITING) if self.state in settings.stages else (RUNNING, WAITING, ENDED)
+        """Give the sections that a job that fits can be in; the rows of a batch are one of their own."""
+        if self.batch is not None:
+            return (ROWS,)
+        if self.state in settings.stages:
+            return RUNNING, WAITING
+        one = {"pending": WAITING, "held": HELD, "completed": ENDED, "failed": ENDED}.get(self.state or "")
+        return (RUNNING, WAITING, HELD, ENDED) if one is None else (one,)
 
     def fits(self, view: View, settings: Settings) -> bool:
         """Tell whether a job is wanted. Its configuration is only read if it must be."""
@@ -55,6 +54,8 @@ class Filter:
         if self.state is not None and job.state(settings.stages) != self.state:
             return False
         if self.submitter is not None and job.submitter != self.submitter:
+            return False
+        if self.batch is not None and job.batch != self.batch:
             return False
         if self.key is None and not self.metadata:
             return True
@@ -107,7 +108,9 @@ class Listing:
         """
         if spot is not None and spot.section not in self._sections:
             raise wrong_cursor()
-        if not self._sections or (spot is None and self._total == 0):
+        if self._wanted.batch is not None and not await self._find_batch():
+            return Found([], None, 0)
+        if spot is None and self._total == 0:
             return Found([], None, 0)
         if self._wanted.empty:
             return await self._all(spot or self._start, limit)
@@ -127,14 +130,21 @@ class Listing:
         if wanted.state is None or wanted != Filter(state=wanted.state):
             return None
         once = wanted.state == "pending" or sum(counts.values()) == self._status.jobs
-        return counts[wanted.state] if once else None
+        return counts.get(wanted.state, 0) if once else None
+
+    async def _find_batch(self) -> bool:
+        """Tell whether there is such a batch; before its report its counters say how many jobs it has."""
+        batch = await self._store.batch(self._wanted.batch or "")
+        if batch is not None and not batch.reported and self._wanted == Filter(batch=batch.id):
+            self._total = sum(batch.counts.values()) - batch.counts["deleted"]
+        return batch is not None
 
     async def _named(self) -> View | None:
         """Find the job with the key that is asked for, and no response address, in a queue too large to read.
 
         Others may have the key with an address; they are found by reading on.
         """
-        if self._wanted.key is None or self._status.jobs <= SEARCH_STEP:
+        if self._wanted.key is None or self._wanted.batch is not None or self._status.jobs <= SEARCH_STEP:
             return None
         [view] = await self._store.read([job_id(self._wanted.key)])
         return view if view and self._wanted.fits(view, self._settings) else None
@@ -192,8 +202,12 @@ class Listing:
                 return await self._running(spot, size)
             case 1:
                 return await self._waiting(spot, size)
-            case _:
+            case 2:
+                return await self._held(spot, size)
+            case 3:
                 return await self._ended(spot, size)
+            case _:
+                return await self._rows(spot, size)
 
     async def _running(self, spot: Spot, size: int) -> Step:
         running = await self._store.running()
@@ -208,19 +222,8 @@ class Listing:
             if mine is not None:
                 return self._part_of(mine, spot, size)
         page = await self._store.line(spot.page or None, size)
-        if page.next is None or self._past_the_front(page.views):
-            after = self._next_section(spot)
-        else:
-            after = spot._replace(page=page.next)
+        after = self._next_section(spot) if page.next is None else spot._replace(page=page.next)
         return Step(self._fitting(page.views, spot), len(page.views), after, counted=False)
-
-    def _past_the_front(self, views: list[View]) -> bool:
-        """Tell that no more of what waits fits: a job that has started before waits at the front only."""
-        return (
-            self._wanted.state in self._settings.stages
-            and bool(views)
-            and views[-1].job.band is not Band.FRONT
-        )
 
     async def _in_line(self, submitter: Submitter) -> list[View] | None:
         """Give all that a submitter has in line, in line order; None if that is too much to read at once."""
@@ -238,6 +241,28 @@ class Listing:
         end = spot.offset + len(part)
         after = spot._replace(offset=end) if end < len(views) else self._next_section(spot)
         return Step(self._fitting(part, spot), len(part), after)
+
+    async def _held(self, spot: Spot, size: int) -> Step:
+        page = await self._store.held(spot.offset, size)
+        end = spot.offset + len(page.views)
+        more = page.views and end < page.total
+        after = spot._replace(offset=end) if more else self._next_section(spot)
+        return Step(self._fitting(page.views, spot), len(page.views), after)
+
+    async def _rows(self, spot: Spot, size: int) -> Step:
+        """Read some of a batch; what was deleted has only its name there."""
+        page = await self._store.batch_rows(self._wanted.batch or "", spot.offset, size)
+        views: list[View | None] = []
+        for first in range(0, len(page.rows), READ_AT_ONCE):
+            part = page.rows[first : first + READ_AT_ONCE]
+            views += await self._store.read([row.id for row in part])
+        hits = [
+            Hit(view, rank)
+            for rank, view in enumerate(views)
+            if view is not None and self._wanted.fits(view, self._settings)
+        ]
+        after = None if page.next is None else spot._replace(offset=page.next)
+        return Step(hits, len(page.rows), after, counted=False)
 
     async def _ended(self, spot: Spot, size: int) -> Step:
         page = await self._store.ended(spot.offset, size)
@@ -272,5 +297,8 @@ class Listing:
         """Give the spot that is `count` jobs further, within what one read gave."""
         if counted:
             return spot._replace(offset=spot.offset + count)
+        if spot.section == ROWS:
+            rows = await self._store.batch_rows(self._wanted.batch or "", spot.offset, count)
+            return None if rows.next is None else spot._replace(offset=rows.next)
         page = await self._store.line(spot.page or None, count)
         return spot._replace(page=page.next) if page.next else self._next_section(spot)

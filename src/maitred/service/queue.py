@@ -26,17 +26,31 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from maitred.core.job import DEFAULT_PRIORITY, Submitter
-from maitred.errors import MaitredError
+from maitred.errors import Fault, InvalidJob, MaitredError
 from maitred.service.desk import Desk
 from maitred.service.handlers import F, Handlers
 from maitred.service.intake import Accepted
 from maitred.service.order import read_submitter
 from maitred.service.whereabouts import DATA, find_store
 from maitred.store.port import Stores
-from maitred.wire import JobBody, JobDocument, Page
+from maitred.wire import (
+    BatchBody,
+    BatchDocument,
+    JobBody,
+    JobDocument,
+    Page,
+    ProfileDocument,
+    ReportDocument,
+    SubmitterDocument,
+)
 
 if TYPE_CHECKING:
     from maitred.service.sync import SyncQueue
+
+
+# Who did it, where a program has no other name.
+PROGRAM = "program"
+LOWEST_PRIORITY = 99
 
 
 class Queue:
@@ -87,6 +101,8 @@ class Queue:
         response_url: str | None = None,
         metadata: Mapping[str, str] | None = None,
         expires_at: datetime | None = None,
+        batch: str | None = None,
+        profile: str | None = None,
     ) -> Accepted:
         """Create or update the job with this key; give its `id`, the `outcome` and the `version`.
 
@@ -94,7 +110,7 @@ class Queue:
         the job is sure to get that long; with neither it is elastic. Raises `InvalidJob` with all faults,
         `TooLarge`, `OtherSubmitter`, `LongerDuration` or `QueueFull`; then nothing was changed.
         """
-        who = read_submitter(submitter) if isinstance(submitter, str) else submitter
+        who = _who(submitter)
         runs = {
             "handler": handler,
             "args": args and dict(args),
@@ -114,6 +130,8 @@ class Queue:
             "duration": duration,
             "metadata": dict(metadata or {}),
             "expires_at": expires_at,
+            "batch": batch,
+            "profile_name": profile,
         }
         return await self.desk.submit(self.name, body)
 
@@ -147,7 +165,7 @@ class Queue:
 
     async def cancel(self, id: str, reason: str = "") -> JobDocument:
         """End a job that has not ended; `UnknownJob`, or `AlreadyEnded`."""
-        return JobDocument.model_validate(await self.desk.cancel(self.name, id, by="program", reason=reason))
+        return JobDocument.model_validate(await self.desk.cancel(self.name, id, by=PROGRAM, reason=reason))
 
     async def shorten(self, id: str, seconds: float) -> JobDocument:
         """Let a waiting or running job take only so many seconds; below what it has run, it stops.
@@ -155,6 +173,113 @@ class Queue:
         Raises `InvalidJob`, `UnknownJob`, `AlreadyEnded`, `LongerDuration`, or `Interactive`.
         """
         return JobDocument.model_validate(await self.desk.shorten(self.name, id, seconds))
+
+    async def prioritise(self, id: str, priority: int) -> JobDocument:
+        """Give a waiting job another priority; `UnknownJob` or `NotWaiting`."""
+        if not 0 <= priority <= LOWEST_PRIORITY:
+            raise InvalidJob([Fault("priority", f"must be a whole number from 0 to {LOWEST_PRIORITY}")])
+        return JobDocument.model_validate(await self.desk.prioritise(self.name, id, priority))
+
+    async def retry(self, id: str) -> JobDocument:
+        """Let a failed job go on at the stage that failed.
+
+        Raises `UnknownJob`, `NotFailed`, `Interactive` or `BatchReporting`.
+        """
+        return JobDocument.model_validate(await self.desk.retry(self.name, id))
+
+    # ---------------------------------------------------------------- holds
+
+    async def hold(self, id: str, reason: str = "") -> JobDocument:
+        """Hold a job, at once if it waits, else before its next stage; `UnknownJob` or `AlreadyEnded`."""
+        held = await self.desk.holds.job(self.name, id, by=PROGRAM, reason=reason)
+        return JobDocument.model_validate(held)
+
+    async def resume(self, id: str) -> JobDocument:
+        """Take a job's own hold away; `UnknownJob` or `NotHeld`."""
+        return JobDocument.model_validate(await self.desk.holds.resume_job(self.name, id))
+
+    async def hold_submitter(self, submitter: str | Submitter, reason: str = "") -> SubmitterDocument:
+        """Hold what a submitter has, whenever a place of it comes up or a stage ends."""
+        held = await self.desk.holds.submitter(self.name, _who(submitter), by=PROGRAM, reason=reason)
+        return SubmitterDocument.model_validate(held)
+
+    async def resume_submitter(self, submitter: str | Submitter) -> SubmitterDocument:
+        """Let a submitter's jobs go on."""
+        resumed = await self.desk.holds.resume_submitter(self.name, _who(submitter))
+        return SubmitterDocument.model_validate(resumed)
+
+    async def hold_profile(self, name: str, reason: str = "") -> ProfileDocument:
+        """Hold all jobs of a profile; `NotFound` if the queue names its profiles and this is none."""
+        held = await self.desk.holds.profile(self.name, name, by=PROGRAM, reason=reason)
+        return ProfileDocument.model_validate(held)
+
+    async def resume_profile(self, name: str) -> ProfileDocument:
+        """Let a profile's jobs go on."""
+        return ProfileDocument.model_validate(await self.desk.holds.resume_profile(self.name, name))
+
+    # ---------------------------------------------------------------- batches
+
+    async def submit_batch(self, batch: BatchBody | Mapping[str, Any]) -> BatchDocument:
+        """Submit a batch, a body as HTTP has it; a server expands and reports it.
+
+        The same `external_id` again gives the batch that has it. Raises `InvalidJob` with all faults,
+        `TooLarge`, or `OtherSubmitter` if that external id is another's.
+        """
+        return BatchDocument.model_validate(await self.desk.batches.create(self.name, batch))
+
+    async def add_jobs(
+        self, batch: str, jobs: Sequence[JobBody | Mapping[str, Any]]
+    ) -> list[Accepted | MaitredError]:
+        """Add jobs to an open batch, as `put_many` has them; `UnknownBatch` or `BatchSealed`.
+
+        One that the batch has already is passed over: its outcome is `known`.
+        """
+        return await self.desk.batches.accept(self.name, batch, jobs)
+
+    async def seal_batch(self, batch: str) -> BatchDocument:
+        """Say that the last job is in; `UnknownBatch` or `BatchSealed`."""
+        return BatchDocument.model_validate(await self.desk.batches.seal(self.name, batch))
+
+    async def batch(self, batch: str) -> BatchDocument:
+        """Give a batch's document; `UnknownBatch` if there is none."""
+        return BatchDocument.model_validate(await self.desk.batches.read(self.name, batch))
+
+    async def batches(
+        self,
+        *,
+        state: str | None = None,
+        external_id: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[BatchDocument]:
+        """Give the newest batches, or those after a `cursor`."""
+        page = await self.desk.batches.page(self.name, state, external_id, cursor, limit)
+        return Page[BatchDocument].model_validate(page)
+
+    async def report(self, batch: str) -> ReportDocument:
+        """Give the last report of a batch; `UnknownBatch`, or `NoReport` if there is none yet."""
+        return ReportDocument.model_validate(await self.desk.batches.report(self.name, batch))
+
+    async def hold_batch(self, batch: str, reason: str = "") -> BatchDocument:
+        """Hold a batch with its jobs; `UnknownBatch`, or `IllegalMove` if it is past that."""
+        held = await self.desk.batches.hold(self.name, batch, by=PROGRAM, reason=reason)
+        return BatchDocument.model_validate(held)
+
+    async def resume_batch(self, batch: str) -> BatchDocument:
+        """Let a batch go on; `UnknownBatch` or `NotHeld`."""
+        return BatchDocument.model_validate(await self.desk.batches.resume(self.name, batch))
+
+    async def retry_batch(self, batch: str) -> int:
+        """Retry the failed jobs of a batch; give how many that were. `UnknownBatch` or `BatchReporting`."""
+        return await self.desk.batches.retry(self.name, batch)
+
+    async def update_report(self, batch: str) -> BatchDocument:
+        """Ask for a report of what changed since the last; `UnknownBatch`, or `IllegalMove` unless failed."""
+        return BatchDocument.model_validate(await self.desk.batches.update_report(self.name, batch))
+
+    async def remove_batch(self, batch: str) -> None:
+        """Delete a batch with its jobs; `UnknownBatch`, `BatchUnfinished` or `BatchReporting`."""
+        await self.desk.batches.remove(self.name, batch)
 
     @cached_property
     def sync(self) -> "SyncQueue":
@@ -183,3 +308,7 @@ class Queue:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _who(submitter: str | Submitter) -> Submitter:
+    return read_submitter(submitter) if isinstance(submitter, str) else submitter

@@ -5,9 +5,6 @@ from, the version, and a mark of what was told, so that a watcher that comes bac
 and nothing twice. A `place` has none: it is only good for the moment.
 """
 
-import asyncio
-from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 from zlib import crc32
@@ -20,6 +17,7 @@ from maitred.core.stages import STAGE
 from maitred.service.document import Document, place_document, result_document, state_document
 from maitred.service.lanes import standing
 from maitred.service.recent import EntryId, JobEvent, entry_id, show_entry
+from maitred.service.telling import Telling, Told
 from maitred.wire import encode_json
 
 _END = "end"
@@ -27,14 +25,6 @@ _END = "end"
 # What is expected is told again when it moved by a second and by a tenth of what is left; a promise, by this.
 _MOVED = SECOND
 _PROMISE_MOVED = 10_000
-
-
-class Told(NamedTuple):
-    """One event for a watcher; `id` where it can go on from there."""
-
-    event: str
-    data: Document
-    id: str | None = None
 
 
 class Mark(NamedTuple):
@@ -94,10 +84,10 @@ def _moved(new: int | None, old: int | None, far: int) -> bool:
 
 
 @dataclass(eq=False)
-class Watch:
+class Watch(Telling):
     """A job that is watched, as it was seen last.
 
-    Whoever has it calls `leave` in the end. `view` has all that happened before the time `seen`; what was
+    `view` has all that happened before the time `seen`; what was
     told last came from the entry `at`.
     """
 
@@ -109,10 +99,6 @@ class Watch:
     place: Place | None = None
     place_told: float = 0.0
     heard: list[Heard] = field(default_factory=list)
-    closed: bool = False
-    leave: Callable[[], None] = lambda: None
-    _told: deque[Told] = field(default_factory=deque)
-    _rung: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def record(self) -> int:
@@ -127,26 +113,6 @@ class Watch:
     def standing(self) -> tuple[str, bytes]:
         """Give the lane and the order of its place."""
         return standing(self.view)
-
-    async def next(self, timeout: float) -> Told | None:
-        """Wait for the next event; None if there is none for so long, or no more at all (`ended`)."""
-        if not self._told and not self.closed:
-            self._rung.clear()
-            try:
-                await asyncio.wait_for(self._rung.wait(), timeout)
-            except TimeoutError:
-                return None
-        return self._told.popleft() if self._told else None
-
-    @property
-    def ended(self) -> bool:
-        """Tell whether everything was told that there will be."""
-        return self.closed and not self._told
-
-    def close(self) -> None:
-        """Tell nothing more."""
-        self.closed = True
-        self._rung.set()
 
     def needs_view(self) -> bool:
         """Tell whether the job has to be read before what was heard can be told."""
@@ -171,6 +137,9 @@ class Watch:
     def tell_state(self, view: View, settings: Settings, entry: EntryId) -> None:
         """Tell the state of the job as it is, if that is news; and the result, if it has ended."""
         self.view, self.settings, self.seen = view, settings, view.now
+        if view.job.phase is not Phase.WAITING:
+            # When it waits again, its place is news, be it the same.
+            self.place = None
         self._tell_state(state_document(view, settings), entry)
         if view.job.phase is Phase.ENDED:
             self._tell(Told("result", result_document(view), self._id(entry, _END)))
@@ -227,8 +196,3 @@ class Watch:
     def _id(self, entry: EntryId, digest: str) -> str:
         self.at = max(self.at, entry)
         return f"{show_entry(self.at)}.{self.view.job.version}.{digest}"
-
-    def _tell(self, told: Told) -> None:
-        if not self.closed:
-            self._told.append(told)
-            self._rung.set()

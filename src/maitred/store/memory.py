@@ -29,8 +29,10 @@ from maitred.core.job import (
     Phase,
     Put,
     Refusal,
+    Restored,
     Shift,
     Submitter,
+    TakenUp,
     View,
     Wake,
 )
@@ -50,6 +52,7 @@ from maitred.store.port import (
     Status,
     SubmitterView,
     Survey,
+    Unsaid,
     WorkerView,
 )
 
@@ -252,6 +255,34 @@ class MemoryStore:
             views.append(RowView(job_id, row.label, state, job.message if job else "", row.reported))
         end = after + len(rows)
         return RowPage(views, end if end < len(batch.rows) else None)
+
+    async def restore(self, jobs: Sequence[Job]) -> list[Restored]:
+        """Take in jobs as the ledger's tree has them."""
+        answers = self._house.restore(jobs, self._clock(), self._dice())
+        self._ring()
+        return answers
+
+    async def note_status(self, worker: str, taken: Sequence[TakenUp]) -> list[Lease]:
+        """Note what a worker took up in the tree."""
+        lost = self._house.note_status(worker, taken, self._clock(), self._dice())
+        self._ring()
+        return lost
+
+    async def unsaid(self, limit: int) -> Unsaid:
+        """Show what the tree has to hear."""
+        house = self._house
+        views = [self._view(house.jobs[record]) for record in sorted(house.unsaid)[:limit]]
+        return Unsaid(views, house.gone[:limit])
+
+    async def said(self, record: int, state: str, status: int) -> None:
+        """Note that the tree has heard of a state."""
+        self._house.said(record, state, status, self._clock(), self._dice())
+        self._ring()
+
+    async def forgotten(self, ledger_ids: Sequence[str]) -> None:
+        """Note that the tree has forgotten jobs."""
+        self._house.forgotten(ledger_ids, self._clock(), self._dice())
+        self._ring()
 
     async def held(self, offset: int, limit: int) -> HeldPage:
         """Show the jobs that are held."""

@@ -16,6 +16,7 @@ from maitred.core.job import (
     Finish,
     Held,
     HoldKind,
+    Job,
     Lease,
     Message,
     Moment,
@@ -23,8 +24,10 @@ from maitred.core.job import (
     Pause,
     Put,
     Refusal,
+    Restored,
     Shift,
     Submitter,
+    TakenUp,
     View,
 )
 from maitred.core.occupancy import Running
@@ -59,6 +62,14 @@ class HeldPage:
 
     views: list[View]
     total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unsaid:
+    """What the ledger's tree has to hear: jobs whose state changed here, and ids of those that were swept."""
+
+    views: list[View]
+    gone: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +262,24 @@ class Store(Protocol):
     async def batch_rows(self, id: str, after: int, limit: int) -> RowPage:
         """Show the jobs of a batch, from the beginning with 0; UnknownBatch."""
 
+    async def restore(self, jobs: Sequence[Job]) -> list[Restored]:
+        """Take in jobs as the ledger's tree has them, unless what is known here is as new.
+
+        Each names its ledger id and the version of its state; its phase is waiting, held or ended.
+        """
+
+    async def note_status(self, worker: str, taken: Sequence[TakenUp]) -> list[Lease]:
+        """Note the versions that a worker made by taking jobs up in the tree; give the lost leases."""
+
+    async def unsaid(self, limit: int) -> Unsaid:
+        """Show what was decided here and the ledger's tree has not heard of yet."""
+
+    async def said(self, record: int, state: str, status: int) -> None:
+        """Note that the tree has heard that a job is in this state, with the version that this made."""
+
+    async def forgotten(self, ledger_ids: Sequence[str]) -> None:
+        """Note that the tree has forgotten these jobs, which were swept here."""
+
     async def held(self, offset: int, limit: int) -> HeldPage:
         """Show the jobs that are held."""
 
@@ -351,5 +380,6 @@ __all__ = [
     "Stores",
     "SubmitterView",
     "Survey",
+    "Unsaid",
     "WorkerView",
 ]

@@ -5,7 +5,7 @@ refusal looks. This package knows no store and no rule of the line; the client i
 """
 
 from maitred.wire.allowed import Allowed
-from maitred.wire.batch import BatchBody, Erc, RowRun, parse_batch, read_batch
+from maitred.wire.batch import BatchBody, Erc, RowRun, completed, parse_batch, read_batch
 from maitred.wire.batch_document import (
     BATCH_EVENTS,
     BatchDocument,
@@ -14,29 +14,45 @@ from maitred.wire.batch_document import (
     BatchStateEvent,
     ReportDocument,
     ReportRow,
+    RetriedDocument,
 )
 from maitred.wire.body import CommandRun, HandlerRun, JobBody, StageRun, SubmitterBody, check_body, parse_body
 from maitred.wire.codec import decode_body, decode_json, encode_body, encode_json
 from maitred.wire.document import (
     CheckDocument,
     Estimate,
+    Hold,
     JobDocument,
     Page,
     Problem,
+    ProfileDocument,
     QueueDocument,
     Reason,
+    ReconcileDocument,
     RunningJob,
     SubmitterDocument,
     TimelineEntry,
     WorkerDocument,
 )
-from maitred.wire.events import EVENTS, PlaceEvent, ResetEvent, ResultEvent, StateEvent, WatchEvent
-from maitred.wire.request import CancelBody, CheckBody, DurationBody, MoveBody, PauseBody, parse_request
+from maitred.wire.events import EVENTS, AnyEvent, PlaceEvent, ResetEvent, ResultEvent, StateEvent, WatchEvent
+from maitred.wire.request import (
+    CancelBody,
+    CheckBody,
+    DurationBody,
+    HoldBody,
+    MoveBody,
+    PauseBody,
+    PriorityBody,
+    ReconcileBody,
+    RetryBody,
+    parse_request,
+)
 
 __all__ = [
     "BATCH_EVENTS",
     "EVENTS",
     "Allowed",
+    "AnyEvent",
     "BatchBody",
     "BatchDocument",
     "BatchEvent",
@@ -50,19 +66,27 @@ __all__ = [
     "Erc",
     "Estimate",
     "HandlerRun",
+    "Hold",
+    "HoldBody",
     "JobBody",
     "JobDocument",
     "MoveBody",
     "Page",
     "PauseBody",
     "PlaceEvent",
+    "PriorityBody",
     "Problem",
+    "ProfileDocument",
     "QueueDocument",
     "Reason",
+    "ReconcileBody",
+    "ReconcileDocument",
     "ReportDocument",
     "ReportRow",
     "ResetEvent",
     "ResultEvent",
+    "RetriedDocument",
+    "RetryBody",
     "RowRun",
     "RunningJob",
     "StageRun",
@@ -73,6 +97,7 @@ __all__ = [
     "WatchEvent",
     "WorkerDocument",
     "check_body",
+    "completed",
     "decode_body",
     "decode_json",
     "encode_body",

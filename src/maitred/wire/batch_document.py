@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from maitred.wire.document import Hold, Time, Who
-from maitred.wire.events import JobEvent
+from maitred.wire.events import AnyEvent, ResetEvent
 
 BatchStateName = Literal[
     "pending", "processing", "held", "reporting", "completed", "failed", "update-reporting"
@@ -81,7 +81,14 @@ class ReportDocument(_Document):
     deleted: list[ReportRow]
 
 
-class BatchStateEvent(JobEvent):
+class RetriedDocument(_Document):
+    """How many failed jobs of a batch were retried."""
+
+    batch: str
+    retried: int
+
+
+class BatchStateEvent(AnyEvent):
     """Where a batch is, at first and whenever that changes."""
 
     event: Literal["state"] = "state"
@@ -90,8 +97,13 @@ class BatchStateEvent(JobEvent):
     counts: dict[str, int] = Field(default_factory=dict)
     message: str | None = None
 
+    @property
+    def is_last(self) -> bool:
+        """A batch that was deleted has no report."""
+        return self.state == "deleted"
 
-class BatchReportEvent(JobEvent):
+
+class BatchReportEvent(AnyEvent):
     """A report was stored; the numbers are those of its rows, which `/report` has."""
 
     event: Literal["report"] = "report"
@@ -104,10 +116,16 @@ class BatchReportEvent(JobEvent):
     failed: int
     deleted: int
 
+    @property
+    def is_last(self) -> bool:
+        """It is told when the batch has ended."""
+        return True
 
-BatchEvent = BatchStateEvent | BatchReportEvent
 
-BATCH_EVENTS: dict[str, type[BatchStateEvent | BatchReportEvent]] = {
+BatchEvent = BatchStateEvent | BatchReportEvent | ResetEvent
+
+BATCH_EVENTS: dict[str, type[BatchStateEvent | BatchReportEvent | ResetEvent]] = {
     "state": BatchStateEvent,
     "report": BatchReportEvent,
+    "reset": ResetEvent,
 }

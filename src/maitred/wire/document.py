@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 from pydantic.config import JsonDict
 
 Band = Literal["front", "immediate", "scheduled", "bulk", "interactive"]
-Outcome = Literal["created", "updated", "upgraded", "next-version"]
+Outcome = Literal["created", "updated", "upgraded", "next-version", "known"]
 
 # JSON has microseconds always, as the server writes them, so that times can be compared as text.
 Time = Annotated[
@@ -247,6 +247,13 @@ class WaitsDocument(_Document):
     estimate: Quotes
 
 
+class HeldDocument(_Document):
+    """The submitters and profiles of a queue that are held; a submitter's name is as `user:7`."""
+
+    submitters: list[Hold] = []
+    profiles: list[Hold] = []
+
+
 class QueueDocument(_Document):
     """A queue: its settings, what is in it, and whether it is paused."""
 
@@ -260,7 +267,7 @@ class QueueDocument(_Document):
     classes: list[ClassDocument]
     paused: bool
     pause: PauseDocument | None = None
-    held: dict[str, list[Any]]
+    held: HeldDocument
     waits: WaitsDocument | None = Field(
         None, description="As this server heard of them; null before the first start."
     )
@@ -300,6 +307,14 @@ class SubmitterDocument(_Document):
     held: bool
 
 
+class ProfileDocument(_Document):
+    """A profile, and what holds it."""
+
+    name: str
+    held: bool
+    hold: Hold | None = None
+
+
 class WorkerDocument(_Document):
     """A worker: its slots, what it serves, and when it was last seen."""
 
@@ -325,6 +340,24 @@ class CheckDocument(_Document):
 
     queue: str
     violations: list[ViolationDocument]
+
+
+class ChangeDocument(_Document):
+    """One thing that was put right: a stable code, and a sentence for people."""
+
+    code: str
+    text: str
+
+
+class ReconcileDocument(_Document):
+    """What was done to bring a queue's line in accord with its ledger.
+
+    `ledger` is null where that is in the same store, and then there is nothing to do.
+    """
+
+    queue: str
+    ledger: str | None
+    changes: list[ChangeDocument]
 
 
 Item = TypeVar("Item", bound=BaseModel)

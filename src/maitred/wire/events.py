@@ -4,18 +4,23 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from maitred.wire.document import Estimate, Reason
+from maitred.wire.document import Estimate, Hold, Reason
 
 
-class JobEvent(BaseModel):
-    """Something that a watcher hears of a job; `id` where the stream can be gone on from."""
+class AnyEvent(BaseModel):
+    """Something that a watcher hears; `id` where the stream can be gone on from."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
     id: str | None = Field(None, description="Only in the client: the id of the event.")
 
+    @property
+    def is_last(self) -> bool:
+        """Tell whether nothing comes after this event."""
+        return False
 
-class StateEvent(JobEvent):
+
+class StateEvent(AnyEvent):
     """The state of a job, at first and whenever it changes."""
 
     event: Literal["state"] = "state"
@@ -28,9 +33,15 @@ class StateEvent(JobEvent):
     code: str | None = None
     message: str | None = None
     duration: float | None = Field(None, description="Seconds, as in the document.")
+    holds: list[Hold] = Field([], description="What holds it, by whom and why.")
+
+    @property
+    def is_last(self) -> bool:
+        """A job that was deleted has no result."""
+        return self.state == "deleted"
 
 
-class PlaceEvent(JobEvent):
+class PlaceEvent(AnyEvent):
     """The place of a waiting job: told at first, and again when it matters."""
 
     event: Literal["place"] = "place"
@@ -39,7 +50,7 @@ class PlaceEvent(JobEvent):
     waiting_for: Reason | None = None
 
 
-class ResultEvent(JobEvent):
+class ResultEvent(AnyEvent):
     """How a job ended: the last event."""
 
     event: Literal["result"] = "result"
@@ -47,8 +58,13 @@ class ResultEvent(JobEvent):
     code: str | None = None
     message: str | None = None
 
+    @property
+    def is_last(self) -> bool:
+        """A result is the end."""
+        return True
 
-class ResetEvent(JobEvent):
+
+class ResetEvent(AnyEvent):
     """What happened before cannot be told any more; the present state follows."""
 
     event: Literal["reset"] = "reset"

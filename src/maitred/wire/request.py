@@ -1,4 +1,4 @@
-"""The small bodies: of a move in line, a shorter duration, a cancel, a pause and a check."""
+"""The small bodies: of a move in line, a shorter duration, another priority, a reason, and a check."""
 
 from typing import Annotated, Any, TypeVar
 
@@ -51,13 +51,31 @@ class PauseBody(_Reasoned):
     """Why a queue is paused or resumed."""
 
 
+class HoldBody(_Reasoned):
+    """Why something is held, or goes on."""
+
+
+class RetryBody(_Reasoned):
+    """Why a failed job is tried again."""
+
+
+class PriorityBody(_Small):
+    """The priority that a waiting job shall have."""
+
+    priority: Annotated[int, BeforeValidator(whole), Field(ge=0, le=99)]
+
+
 class CheckBody(_Small):
     """Whether what is broken shall be put right."""
 
     repair: bool = False
 
 
-Request = TypeVar("Request", MoveBody, DurationBody, CancelBody, PauseBody, CheckBody)
+class ReconcileBody(_Small):
+    """Nothing yet: a queue is reconciled as a whole."""
+
+
+Request = TypeVar("Request", bound=_Small)
 
 
 def parse_request(model: type[Request], value: object) -> Request:

@@ -1,6 +1,6 @@
-"""Jobs over HTTP: submit, look at, move, shorten, cancel, delete."""
+"""Jobs over HTTP: submit, look at, move, shorten, cancel, retry, delete."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -21,6 +21,8 @@ from maitred.http.incoming import (
     only_known,
     optional_body,
 )
+from maitred.service.desk import Desk
+from maitred.service.document import Document
 from maitred.service.listing import Filter
 from maitred.service.order import read_submitter
 from maitred.wire import (
@@ -30,7 +32,9 @@ from maitred.wire import (
     JobDocument,
     MoveBody,
     Page,
+    PriorityBody,
     Problem,
+    RetryBody,
     parse_request,
 )
 
@@ -38,6 +42,12 @@ MANY_JOBS = 1000
 MANY_BYTES = 64 << 20
 CALLER = "admin"  # without keys, whoever asks on loopback is
 _METADATA = "metadata."
+
+MANY = {
+    "type": "object",
+    "required": ["items"],
+    "properties": {"items": {"type": "array", "items": {"anyOf": [ref(JobDocument), ref(Problem)]}}},
+}
 
 router = APIRouter(
     prefix="/api/v1/queues/{queue}/jobs",
@@ -68,42 +78,37 @@ async def put(request: Request, queue: Name, desk: TheDesk) -> Response:
     "/many",
     summary="Create or update up to 1000 jobs",
     status_code=207,
-    responses=answers(
-        {
-            207: {
-                "type": "object",
-                "required": ["items"],
-                "properties": {
-                    "items": {"type": "array", "items": {"anyOf": [ref(JobDocument), ref(Problem)]}}
-                },
-            }
-        },
-        400,
-        404,
-        413,
-        422,
-    ),
+    responses=answers({207: MANY}, 400, 404, 413, 422),
     openapi_extra=takes(
         {"type": "array", "maxItems": MANY_JOBS, "items": ref(JobBody)}, example=[EXAMPLE_BODY]
     ),
 )
 async def put_many(request: Request, queue: Name, desk: TheDesk) -> Response:
     """Answer with a document or a problem for each, in order."""
+    return answer_many(await desk.put_many(queue, await many_bodies(request, queue, desk)))
+
+
+async def many_bodies(request: Request, queue: str, desk: Desk) -> list[object]:
+    """Read a list of bodies; 422 for anything else, or too many."""
     settings = await desk.settings(queue)
     bodies = await json_body(request, max(settings.max_body, MANY_BYTES))
     if not isinstance(bodies, list) or len(bodies) > MANY_JOBS:
         raise InvalidJob([Fault("", f"must be a list of at most {MANY_JOBS} jobs")])
-    items = await desk.put_many(queue, bodies)
-    return answer(
-        {"items": [problem_of(item) if isinstance(item, MaitredError) else item for item in items]}, 207
-    )
+    return bodies
+
+
+def answer_many(items: Sequence[Document | MaitredError]) -> Response:
+    """Answer with a document or a problem for each."""
+    shown = [problem_of(item) if isinstance(item, MaitredError) else item for item in items]
+    return answer({"items": shown}, 207)
 
 
 @router.get(
     "",
     summary="List jobs",
     responses=answers({200: Page[JobDocument]}, 404, 422),
-    description="First what runs, then what waits in line order, then what has ended, last first. "
+    description="First what runs, then what waits in line order, then what is held, then what has ended, "
+    "last first; those of a batch in the order in which they came in. "
     "`metadata.K=V` as a parameter asks for jobs with that metadata.",
     openapi_extra={PREFIXES: [_METADATA]},
 )
@@ -117,7 +122,7 @@ async def jobs(
     state: Annotated[str | None, Query(description="Such as pending, processing, completed.")] = None,
     key: Annotated[str | None, Query()] = None,
     submitter: Annotated[str | None, Query(examples=["user:7"])] = None,
-    batch: Annotated[str | None, Query(description="There are no batches yet, so nothing is in one.")] = None,
+    batch: Annotated[str | None, Query(examples=["bid0000000001"])] = None,
 ) -> Response:
     """Answer with one page of the list."""
     wanted = Filter(
@@ -140,9 +145,14 @@ async def job(queue: Name, id: Name, desk: TheDesk, version: Version = None) -> 
     return answer(await desk.read(queue, id, version))
 
 
-@router.delete("/{id}", summary="Delete a job", status_code=204, responses=answers({204: None}, 404, 422))
+@router.delete(
+    "/{id}", summary="Delete a job", status_code=204, responses=answers({204: None}, 404, 409, 422)
+)
 async def remove(queue: Name, id: Name, desk: TheDesk) -> Response:
-    """Delete it in any state, with all its versions; afterwards its key is unknown."""
+    """Delete it in any state, with all its versions; afterwards its key is unknown.
+
+    409 only while the report of its batch is made.
+    """
     await desk.remove(queue, id)
     return Response(status_code=204)
 
@@ -188,6 +198,30 @@ async def duration(request: Request, queue: Name, id: Name, desk: TheDesk) -> Re
     """
     asked = parse_request(DurationBody, await json_body(request, SMALL_BODY))
     return answer(await desk.shorten(queue, id, asked.seconds))
+
+
+@router.post(
+    "/{id}/priority",
+    summary="Give a job another priority",
+    responses=_MOVES,
+    openapi_extra=takes(ref(PriorityBody), example={"priority": 2}),
+)
+async def priority(request: Request, queue: Name, id: Name, desk: TheDesk) -> Response:
+    """Move a waiting job among the others by its priority, lower first; its release and arrival stay."""
+    asked = parse_request(PriorityBody, await json_body(request, SMALL_BODY))
+    return answer(await desk.prioritise(queue, id, asked.priority))
+
+
+@router.post(
+    "/{id}/retry",
+    summary="Retry a failed job",
+    responses=_MOVES,
+    openapi_extra=takes(ref(RetryBody), required=False, example={"reason": "the disk is back"}),
+)
+async def retry(request: Request, queue: Name, id: Name, desk: TheDesk) -> Response:
+    """Let a failed job go on at the stage that failed; what was done before is not done again."""
+    parse_request(RetryBody, await optional_body(request))
+    return answer(await desk.retry(queue, id))
 
 
 @router.post(

@@ -1,14 +1,12 @@
 """Queues over HTTP: their state, their line, who runs, who waits, and pause and resume."""
 
-from typing import Annotated, Literal
-
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from maitred.core.job import Submitter
 from maitred.http.answer import answer
 from maitred.http.describe import answers, ref, takes
-from maitred.http.incoming import Cursor, Limit, Name, TheDesk, only_known, optional_body
+from maitred.http.incoming import Cursor, Limit, Name, SubmitterType, TheDesk, only_known, optional_body
 from maitred.http.routes.jobs import CALLER
 from maitred.wire import (
     CheckBody,
@@ -17,6 +15,8 @@ from maitred.wire import (
     Page,
     PauseBody,
     QueueDocument,
+    ReconcileBody,
+    ReconcileDocument,
     RunningJob,
     SubmitterDocument,
     WorkerDocument,
@@ -82,6 +82,18 @@ async def check(request: Request, queue: Name, desk: TheDesk) -> Response:
     return answer(await desk.check(queue, repair=asked.repair))
 
 
+@router.post(
+    "/{queue}/reconcile",
+    summary="Reconcile a queue with its ledger",
+    responses=answers({200: ReconcileDocument}, 400, 404, 413, 422),
+    openapi_extra=takes(ref(ReconcileBody), required=False),
+)
+async def reconcile(request: Request, queue: Name, desk: TheDesk) -> Response:
+    """Rebuild the line from the ledger, and tell what was done; nothing, where both are in one store."""
+    parse_request(ReconcileBody, await optional_body(request))
+    return answer(await desk.reconcile(queue))
+
+
 @router.get("/{queue}/line", summary="Show the line", responses=answers({200: Page[JobDocument]}, 404, 422))
 async def line(queue: Name, desk: TheDesk, cursor: Cursor = None, limit: Limit = 50) -> Response:
     """Answer with the waiting jobs in line order."""
@@ -111,8 +123,6 @@ async def workers(queue: Name, desk: TheDesk, cursor: Cursor = None, limit: Limi
     summary="Show a submitter's line",
     responses=answers({200: SubmitterDocument}, 404, 422),
 )
-async def submitter(
-    queue: Name, kind: Annotated[Literal["user", "team"], Path(alias="type")], id: Name, desk: TheDesk
-) -> Response:
+async def submitter(queue: Name, kind: SubmitterType, id: Name, desk: TheDesk) -> Response:
     """Answer with the submitter's jobs and places, and the delay that its next job would get."""
     return answer(await desk.submitter(queue, Submitter(kind, id)))

@@ -61,6 +61,8 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
     _read_holds(snapshot, keys, values)
     _read_batches(snapshot, keys, values)
     _read_exempt(snapshot, keys)
+    snapshot.unsaid = sorted(int.from_bytes(m, "big") for m, _ in _scored(keys.get("Outbox", [])))
+    snapshot.gone = [text(id) for id in keys.get("Gone", [])]
     for name, content in _named(keys, "Recent"):
         snapshot.recent[Submitter.read(name)] = [int(score) for _, score in _scored(content)]
     return snapshot

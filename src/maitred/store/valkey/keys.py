@@ -29,6 +29,8 @@ NAMES = {
     "Held": "Held",  # sorted set: records of held jobs
     "HeldBy": "HeldBy.",  # + flag: sorted set of records that it holds
     "Returning": "Returning",  # list: flags that were taken away and still keep jobs
+    "Outbox": "Outbox",  # sorted set: records whose state the ledger's tree has to hear
+    "Gone": "Gone",  # list: ledger ids of jobs that were swept and that the tree has to forget
     "Batches": "Batches",  # hash: batch id -> its head; s + id -> the submission; r + id -> the last report
     "BatchIds": "BatchIds",  # hash: external id -> batch id
     "BatchList": "BatchList",  # sorted set: all batches by number

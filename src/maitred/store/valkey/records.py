@@ -195,6 +195,67 @@ def decode_job(record: int, data: bytes, body: bytes, extra: bytes = b"", handed
     return job
 
 
+_PHASE_CODES = {phase: code for code, phase in _PHASES.items()}
+
+
+def encode_record(job: Job) -> bytes:
+    """Write a job as its record is kept, without its runs."""
+    flags = (_ELASTIC if job.elastic else 0) | (_EXEMPT if job.exempt else 0)
+    head = _HEAD.pack(
+        _PHASE_CODES[job.phase],
+        job.stage,
+        job.band,
+        job.priority,
+        job.level,
+        flags,
+        job.version,
+        job.attempt,
+        job.unspent,
+        job.retries,
+        -1 if job.recent is None else job.recent,
+        job.created_at,
+        job.release,
+        job.arrival,
+        job.expires_at,
+        job.delay,
+        job.ended_at,
+        0,
+        job.duration,
+    )
+    words = [raw(job.id), raw(str(job.submitter)), raw(job.need), b""]
+    code, message = raw(job.code), raw(job.message)
+    return b"".join(
+        (
+            head,
+            *(_LENGTH.pack(len(word)) + word for word in words),
+            bytes([len(code)]) + code,
+            _long(message),
+            _long(job.result),
+        )
+    )
+
+
+def encode_extra(job: Job) -> bytes:
+    """Write what only some jobs have."""
+    batch, profile, ledger = raw(job.batch), raw(job.profile), raw(job.ledger)
+    hold = f"{job.hold.at} {encode_pause(job.hold.by, job.hold.reason)}".encode() if job.hold else b""
+    return b"".join(
+        (
+            _LENGTH.pack(len(batch)) + batch,
+            _LENGTH.pack(len(profile)) + profile,
+            _LEDGER.pack(job.space),
+            _long(job.identifiers),
+            _long(hold),
+            _LENGTH.pack(len(ledger)) + ledger,
+            _LEDGER.pack(job.status),
+        )
+    )
+
+
+def _long(data: bytes) -> bytes:
+    return len(data).to_bytes(4, "little") + data
+
+
 def _read_extra(job: Job, extra: bytes) -> None:
     reader = Reader(extra, 0)
     job.batch, job.profile, job.space = text(reader.take(2)), text(reader.take(2)), int(reader.number())

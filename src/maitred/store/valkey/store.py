@@ -21,6 +21,7 @@ from maitred.core.job import (
     Denial,
     Finish,
     HoldKind,
+    Job,
     Lease,
     Message,
     Moment,
@@ -28,8 +29,10 @@ from maitred.core.job import (
     Outcome,
     Put,
     Refusal,
+    Restored,
     Shift,
     Submitter,
+    TakenUp,
     View,
 )
 from maitred.core.settings import SECOND, Settings
@@ -65,6 +68,7 @@ from maitred.store.port import (
     Status,
     SubmitterView,
     Survey,
+    Unsaid,
     WorkerView,
 )
 from maitred.store.valkey import keys
@@ -82,8 +86,10 @@ from maitred.store.valkey.records import (
     decode_running,
     decode_start,
     decode_view,
+    encode_extra,
     encode_order,
     encode_pause,
+    encode_record,
     encode_said,
     raw,
     record_key,
@@ -289,6 +295,32 @@ class ValkeyStore:
             for i in range(0, len(flat), 5)
         ]
         return RowPage(rows, following or None)
+
+    async def restore(self, jobs: Sequence[Job]) -> list[Restored]:
+        """Take in jobs as the ledger's tree has them."""
+        args = [part for job in jobs for part in (encode_record(job), encode_extra(job), job.body, job.data)]
+        _, *answers = await self._call("restore", *args)
+        return [cast(Restored, text(answer)) for answer in answers]
+
+    async def note_status(self, worker: str, taken: Sequence[TakenUp]) -> list[Lease]:
+        """Note what a worker took up in the tree."""
+        args = [part for (record, token), status in taken for part in (record_key(record), token, status)]
+        lost = await self._call("note_status", worker, *args)
+        by_record = {record_key(lease.record): lease for lease, _ in taken}
+        return [by_record[record] for record in lost]
+
+    async def unsaid(self, limit: int) -> Unsaid:
+        """Show what the tree has to hear."""
+        *page, views, gone = await self._call("unsaid", limit)
+        return Unsaid(_views(views, Page.read(*page)), [text(id) for id in gone])
+
+    async def said(self, record: int, state: str, status: int) -> None:
+        """Note that the tree has heard of a state."""
+        await self._call("said", record_key(record), state, status)
+
+    async def forgotten(self, ledger_ids: Sequence[str]) -> None:
+        """Note that the tree has forgotten jobs."""
+        await self._call("said", b"", "", 0, *(raw(id) for id in ledger_ids))
 
     async def held(self, offset: int, limit: int) -> HeldPage:
         """Show the jobs that are held."""

@@ -2,12 +2,6 @@
 -- args: now, dice, id, the number of the row to begin after, how many to show
 -- answers: {{job id, label, state, message, reported, …}, number to go on after (0 at the end)} or the code of a refusal
 -- flags: no-writes
-local function state_of(q, r)
-  if r.phase == 'E' then return string.byte(r.tail) > 0 and 'failed' or 'completed' end
-  if r.phase == 'H' then return 'held' end
-  return r.stage == 0 and 'pending' or q.settings.stages[r.stage]
-end
-
 verb.batch_rows = function(keys, args)
   local q, fault = open(keys, args)
   if not q then return fault end

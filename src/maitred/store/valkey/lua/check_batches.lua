@@ -65,7 +65,8 @@ PARTS.batch_jobs = function(q, cursor, size)
     local r = #flat[i] == 8 and decode_job(flat[i], flat[i + 1])
     if r then
       seen, q.jobs[r.key] = seen + 1, r
-      local id = extra_of(q, r).batch
+      -- Where the ledger is a tree, the batch is there, and is only a name here.
+      local id = extra_of(q, r).ledger == '' and extra_of(q, r).batch or ''
       local b = batch.at(q, id)
       if id ~= '' and not b and not is_trash(q, id) then
         checking.fault(q, 'batch-row', checking.named(r) .. ' is of batch ' .. id .. ', which is not there', function()

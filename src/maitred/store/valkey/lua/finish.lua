@@ -54,6 +54,7 @@ local function next_stage(q, w, mine, r, message, result)
   r.stage, r.attempt, r.unspent = r.stage + 1, 0, 0
   counted(q, r, 1)
   r.need = STAGE .. q.settings.stages[r.stage]
+  q.data = q.data or {}
   q.data[r.key] = result
   set_message(r, message)
   touch(q, r)
@@ -81,6 +82,7 @@ local function settle_run(q, w, mine, lease, args)
     if code == '' and r.stage < #q.settings.stages then return next_stage(q, w, mine, r, message, result) end
   end
   end_job(q, r, code, message, result)
+  if said.status > 0 then call('ZREM', q.prefix .. K.Outbox, r.key) end
 end
 
 -- Ends at once what ends for good and has no more to it; answers the rest, which needs a longer look.

@@ -119,7 +119,8 @@ end
 local function not_for_batch(q, o, old, live)
   local mine = old and has(old, EXTRA) and batch.at(q, extra_of(q, old).batch)
   if mine and batch.is_frozen(mine) then return 'reporting' end
-  if o.batch == '' then return nil end
+  -- Where the ledger is a tree, the batch is there, and is only a name here.
+  if o.batch == '' or o.ledger ~= '' then return nil end
   local b = batch.at(q, o.batch)
   if not b then return 'no-batch' end
   if o.token ~= '' and b.token ~= o.token then return 'lock-lost' end
@@ -134,6 +135,10 @@ end
 local function enlist(q, r, o, old)
   local before = old and has(old, EXTRA) and batch.at(q, extra_of(q, old).batch)
   local b = batch.at(q, o.batch) or (before and before.sequence == 0 and before)
+  if o.more and o.ledger ~= '' then
+    if o.batch ~= '' then change_extra(q, r).batch = o.batch end
+    return
+  end
   if not b then return end
   local row = batch.row_at(q, b.id, r.id)
   local before_it = row and job_at(q, row.record)

@@ -32,6 +32,7 @@ verb.remove = function(keys, args)
       call('ZREM', q.prefix .. (extra_of(q, r).batch == '' and K.Ended or K.Kept), r.key)
     end
     return_space(q, r)
+    if has(r, EXTRA) then call('ZREM', q.prefix .. K.Outbox, r.key) end
     strike_out(q, r)
     forget(q, r)
   end

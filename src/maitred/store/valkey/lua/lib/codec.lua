@@ -7,8 +7,9 @@ local OWN, ELASTIC, OLDER, BLOCKED, LACKING, PROVISIONED, EXEMPT, EXTRA = 1, 2, 
 -- How a run gives way: not at all, past the fastest cap, or first of all.
 local SPECIFIC_RUN, ELASTIC_RUN, INTERACTIVE_RUN = 0, 1, 2
 -- After these the record is no longer the run's: its end, or its removal, was told when the stop was asked.
-local SETTLED = { cancelled = true, deleted = true }
+local SETTLED = { cancelled = true, deleted = true, moved = true }
 local NEVER = math.huge
+local NOTHING = {}
 local TOP = 9007199254740992
 local HEAD = '<c1BBBBBI4HHHi4ddddddddHc0Hc0Hc0Hc0'
 -- Where the time of the end and the strings stand in a head, for the one change that does not take it apart.

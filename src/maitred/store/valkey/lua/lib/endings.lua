@@ -1,5 +1,5 @@
 -- How a run and a job end, and how a job comes back to the line.
--- gives: log, end_run, end_job, end_for_space, expire, set_message, to_front, stand_in_line, stand, go_on, let_return, return_space, give_back, expire_due, catch_up
+-- gives: log, end_run, end_job, end_for_space, expire, set_message, to_front, stand_in_line, stand, supersede, go_on, let_return, return_space, give_back, expire_due, catch_up
 
 local function run_entry(q, stage, version, attempt, worker, start, code)
   return struct.pack('<BI4HddHc0Bc0', stage, version, attempt, start, q.now, #worker, worker, #code, code)
@@ -61,6 +61,7 @@ local function end_job(q, r, code, message, result)
   set_end(r, code, message, result)
   counted(q, r, 1)
   add(q, q.prefix .. (x.batch == '' and K.Ended or K.Kept), q.now_text, r.key)
+  must_say(q, r)
   touch(q, r)
   if q.news then tell.ended(q, r.key, code) end
 end
@@ -89,6 +90,7 @@ end
 
 -- Gives a job a place of its own at its release and arrival.
 local function stand_in_line(q, r)
+  if r.phase == 'H' then must_say(q, r) end
   counted(q, r, -1)
   r.phase, r.worker = 'W', ''
   counted(q, r, 1)
@@ -136,12 +138,16 @@ local function let_return(q)
   end
 end
 
+local function supersede(q, r)
+  end_job(q, r, 'superseded', 'a newer version took its place', '')
+end
+
 -- Lets a job wait that ran; an older version that would wait ends instead.
 local function go_on(q, r)
   if call('HGET', q.prefix .. K.Ids, r.id) == r.key then
     stand(q, r)
   else
-    end_job(q, r, 'superseded', 'a newer version took its place', '')
+    supersede(q, r)
   end
 end
 

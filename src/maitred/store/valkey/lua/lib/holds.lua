@@ -49,6 +49,7 @@ local function set_held(q, r, reason)
   counted(q, r, 1)
   call('ZADD', q.prefix .. K.Held, r.record, r.key)
   if reason ~= 'job' then call('ZADD', q.prefix .. K.HeldBy .. reason, r.record, r.key) end
+  must_say(q, r)
   touch(q, r)
   if q.news then tell.run(q, 'C', r.key) end
 end

@@ -25,6 +25,10 @@ end
 
 local function drop(q, r)
   counted(q, r, -1)
+  if has(r, EXTRA) and extra_of(q, r).ledger ~= '' then
+    call('ZREM', q.prefix .. K.Outbox, r.key)
+    call('RPUSH', q.prefix .. K.Gone, extra_of(q, r).ledger)
+  end
   unlink(q, r)
   forget(q, r)
 end

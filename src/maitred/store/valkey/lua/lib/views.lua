@@ -1,7 +1,7 @@
 -- What readers are shown of a job: record, head, body, position, release, nonce, running versions, whether a
 -- live worker serves it and has a free slot, of its present run the start, the time granted and the class, what only
 -- some jobs have, and the reasons that hold it.
--- gives: page, view, views
+-- gives: page, view, views, state_of
 
 local function service_of(q, need)
   q.service = q.service or {}
@@ -17,6 +17,12 @@ local function service_of(q, need)
     q.service[need] = known
   end
   return known
+end
+
+local function state_of(q, r)
+  if r.phase == 'E' then return string.byte(r.tail) > 0 and 'failed' or 'completed' end
+  if r.phase == 'H' then return 'held' end
+  return r.stage == 0 and 'pending' or q.settings.stages[r.stage]
 end
 
 local function running_versions(q, r)

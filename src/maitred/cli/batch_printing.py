@@ -1,0 +1,136 @@
+"""How batches look: tables for people, JSON for programs."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+import typer
+from rich.table import Table
+
+from maitred.cli.exits import sentence_of
+from maitred.cli.printing import clock, console, holds_sentence, plain_row, print_json, print_pairs, say
+from maitred.errors import InvalidJob, MaitredError
+from maitred.wire import BatchDocument, JobDocument, Page, ReportDocument, ReportRow
+
+# In the order in which jobs go through them.
+STATES = ("pending", "held", "processing", "completed", "failed", "deleted")
+MOST_ROWS = 50
+
+
+def print_batch(batch: BatchDocument, *, as_json: bool) -> None:
+    """Print one batch."""
+    if as_json:
+        print_json(batch)
+        return
+    print_pairs(
+        [
+            ("id", batch.id),
+            ("external id", batch.external_id),
+            ("outcome", batch.outcome),
+            ("submitter", f"{batch.submitter.type}:{batch.submitter.id}"),
+            ("profile", batch.profile_name),
+            ("state", f"{batch.state}{'' if batch.sealed else ', open: jobs can be added'}"),
+            ("holds", holds_sentence(batch.holds)),
+            ("jobs", counts_sentence(batch.counts)),
+            ("message", batch.message),
+            ("reports", _reports(batch)),
+            ("created", clock(batch.created_at)),
+            ("changed", clock(batch.modified_at)),
+        ]
+    )
+
+
+def _reports(batch: BatchDocument) -> str | None:
+    if not batch.sequence:
+        return None
+    return f"{batch.sequence}{', the last one still to be sent' if batch.unsent else ''}"
+
+
+def counts_sentence(counts: dict[str, int]) -> str:
+    """Say how many jobs are where."""
+    said = [f"{counts[state]} {state}" for state in STATES if counts.get(state)]
+    return ", ".join(said) or "none yet"
+
+
+def print_batches(page: Page[BatchDocument], *, as_json: bool) -> None:
+    """Print batches, a line for each."""
+    if as_json:
+        print_json(page)
+        return
+    if not page.items:
+        typer.echo("There is no such batch.")
+        return
+    table = _table("id", "state", "jobs", "submitter", "external id", "created")
+    for batch in page.items:
+        who = f"{batch.submitter.type}:{batch.submitter.id}"
+        jobs = counts_sentence(batch.counts)
+        row = [batch.id, batch.state, jobs, who, batch.external_id or "", clock(batch.created_at) or ""]
+        table.add_row(*plain_row(row))
+    console().print(table)
+    if page.total is not None and page.total > len(page.items):
+        typer.echo(f"and {page.total - len(page.items)} more")
+
+
+def print_report(report: ReportDocument, *, as_json: bool) -> None:
+    """Print a report: how many of each, and what failed or was deleted, with its message."""
+    if as_json:
+        print_json(report)
+        return
+    print_pairs(
+        [
+            ("batch", report.batch),
+            ("external id", report.external_id),
+            ("report", f"{report.sequence}, {report.kind} of {clock(report.at)}"),
+            ("state", report.state),
+            ("message", report.message),
+            ("completed", len(report.completed)),
+            ("failed", len(report.failed)),
+            ("deleted", len(report.deleted)),
+        ]
+    )
+    _print_rows("failed", report.failed)
+    _print_rows("deleted", report.deleted)
+
+
+def _print_rows(title: str, rows: Sequence[ReportRow]) -> None:
+    if not rows:
+        return
+    named = any(row.local_id for row in rows)
+    table = _table(title, *(["local id"] if named else []), "message", "id")
+    for row in rows[:MOST_ROWS]:
+        table.add_row(
+            *plain_row([row.key, *([row.local_id or ""] if named else []), row.message or "", row.id])
+        )
+    console().print(table)
+    if len(rows) > MOST_ROWS:
+        typer.echo(f"and {len(rows) - MOST_ROWS} more; --json has all of them")
+
+
+def print_added(id: str, answers: Sequence[JobDocument | MaitredError], *, as_json: bool) -> None:
+    """Print what became of jobs that were added: how many of each outcome, and each refusal."""
+    if as_json:
+        typer.echo(json.dumps({"items": [_plain_answer(answer) for answer in answers]}))
+        return
+    outcomes = Counter(answer.outcome or "" for answer in answers if isinstance(answer, JobDocument))
+    said = [f"{number} {outcome}" for outcome, number in outcomes.items()]
+    refused = [(number, a) for number, a in enumerate(answers, 1) if isinstance(a, MaitredError)]
+    if refused:
+        said.append(f"{len(refused)} refused")
+    say(f"{id}: {', '.join(said) or 'nothing to add'}.")
+    for number, error in refused:
+        say(f"job {number}: {sentence_of(error)}", err=True)
+
+
+def _plain_answer(answer: JobDocument | MaitredError) -> object:
+    if isinstance(answer, JobDocument):
+        return answer.model_dump(mode="json", by_alias=True)
+    faults = [fault._asdict() for fault in answer.faults] if isinstance(answer, InvalidJob) else None
+    return {"type": f"urn:maitred:problem:{answer.code}", "detail": str(answer), "errors": faults}
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        # An id is copied whole or not at all.
+        table.add_column(heading, overflow="fold", no_wrap=heading == "id")
+    return table

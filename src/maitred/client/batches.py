@@ -1,0 +1,84 @@
+"""Calls about batches: submit, add to, seal, look at, watch, report, retry and delete."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from maitred.client.calling import Caller
+from maitred.client.problems import error_of
+from maitred.client.sending import plain_job
+from maitred.client.stream import read_batch_event
+from maitred.client.watching import PAUSES, watch
+from maitred.errors import MaitredError
+from maitred.wire import (
+    BatchDocument,
+    BatchEvent,
+    JobBody,
+    JobDocument,
+    Page,
+    ReportDocument,
+    RetriedDocument,
+)
+
+
+class BatchCalls(Caller):
+    """What can be asked about the batches of a queue."""
+
+    async def submit_batch(self, queue: str, batch: Mapping[str, Any]) -> BatchDocument:
+        """Submit a batch; this submitter's known `external_id` gives the batch that has it."""
+        return BatchDocument.model_validate(await self._call("POST", queue, "batches", body=dict(batch)))
+
+    async def add_jobs(
+        self, queue: str, id: str, jobs: Sequence[JobBody | Mapping[str, Any]]
+    ) -> list[JobDocument | MaitredError]:
+        """Add up to 1000 jobs to an open batch; each has its document or its error, in order."""
+        bodies = [plain_job(job) for job in jobs]
+        answer = await self._call("POST", queue, "batches", id, "jobs", body=bodies)
+        return [
+            JobDocument.model_validate(item) if "id" in item else error_of(item, queue=queue)
+            for item in answer["items"]
+        ]
+
+    async def seal_batch(self, queue: str, id: str) -> BatchDocument:
+        """Say that the last job is in."""
+        return BatchDocument.model_validate(await self._call("POST", queue, "batches", id, "seal"))
+
+    async def batch(self, queue: str, id: str) -> BatchDocument:
+        """Show a batch."""
+        return BatchDocument.model_validate(await self._call("GET", queue, "batches", id))
+
+    async def batches(self, queue: str, **query: str) -> Page[BatchDocument]:
+        """List batches, newest first; the keywords are the query's parameters."""
+        return Page[BatchDocument].model_validate(await self._call("GET", queue, "batches", query=query))
+
+    async def report(self, queue: str, id: str) -> ReportDocument:
+        """Show the last report of a batch; `NoReport` if there is none yet."""
+        return ReportDocument.model_validate(await self._call("GET", queue, "batches", id, "report"))
+
+    async def retry_batch(self, queue: str, id: str, reason: str = "") -> int:
+        """Retry the failed jobs of a batch; give how many that were. A large batch takes its time."""
+        body = {"reason": reason}
+        answer = await self._call("POST", queue, "batches", id, "retry", body=body, patience=None)
+        return RetriedDocument.model_validate(answer).retried
+
+    async def update_report(self, queue: str, id: str) -> BatchDocument:
+        """Ask for a report of what changed since the last one."""
+        return BatchDocument.model_validate(await self._call("POST", queue, "batches", id, "update-report"))
+
+    async def remove_batch(self, queue: str, id: str) -> None:
+        """Delete a batch with its jobs, all of which have ended."""
+        await self._call("DELETE", queue, "batches", id)
+
+    async def batch_events(
+        self, queue: str, id: str, *, last: str | None = None, pauses: Sequence[float] = PAUSES
+    ) -> AsyncGenerator[BatchEvent, None]:
+        """Watch a batch: its state and counts, and its report, after which it ends.
+
+        It goes on after the event with the id `last`, and a connection that breaks is made anew, as in
+        `events`. `UnknownBatch` if there is none. Close it (`contextlib.aclosing`) to leave before its end.
+        """
+        connect = self._stream(queue, "batches", id)
+        heard: AsyncGenerator[BatchEvent, None] = watch(connect, last, pauses, read_batch_event)
+        async with aclosing(heard) as events:
+            async for event in events:
+                yield event

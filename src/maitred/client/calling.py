@@ -1,0 +1,111 @@
+"""Calling a server: connections, requests, streams, and refusals as the errors that they tell of."""
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from maitred.client.problems import error_of
+from maitred.client.sending import json_of, path_of, query_of
+from maitred.client.stream import EVENT_STREAM
+from maitred.client.watching import SILENCE, Connect
+from maitred.errors import MaitredError, ServerUnreachable
+
+PATIENCE = 30.0
+
+
+class Caller:
+    """The connections to one server."""
+
+    def __init__(self, address: str, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self.address = address
+        self._http = httpx.AsyncClient(
+            base_url=address,
+            timeout=PATIENCE,
+            transport=transport,
+            trust_env=False,
+            # Over plain http nothing is verified (redirects are not followed), and reading all the world's
+            # certificates takes longer than the call.
+            verify=not address.lower().startswith("http:"),
+        )
+
+    async def close(self) -> None:
+        """Give back the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _call(
+        self,
+        method: str,
+        *path: str,
+        query: Mapping[str, str] | None = None,
+        body: object = None,
+        patience: float | None = PATIENCE,
+    ) -> Any:
+        """Make a call to a path below the queues; its parts are encoded here."""
+        request = self._http.build_request(
+            method,
+            path_of(*path),
+            params=query_of(query) if query else None,
+            content=None if body is None else json_of(body),
+            headers={} if body is None else {"content-type": "application/json"},
+            timeout=patience,
+        )
+        answer = await self._send(request)
+        if answer.is_success:
+            return answer.json() if answer.content else None
+        raise _refusal(answer, *path)
+
+    async def _send(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
+        try:
+            return await self._http.send(request, stream=stream)
+        except (httpx.TransportError, httpx.InvalidURL) as error:
+            raise ServerUnreachable(f"No server answers at {self.address}.") from error
+
+    def _stream(self, queue: str, kind: str, id: str, *, query: Mapping[str, str] | None = None) -> Connect:
+        """Give what opens the stream of events of a job or a batch after an event that was had."""
+        path = path_of(queue, kind, id, "events")
+
+        @contextlib.asynccontextmanager
+        async def connect(had: str | None) -> AsyncIterator[httpx.Response]:
+            headers = {"accept": EVENT_STREAM} | ({} if had is None else {"last-event-id": had})
+            # What is compressed on the way comes late.
+            headers["accept-encoding"] = "identity"
+            patience = httpx.Timeout(PATIENCE, read=SILENCE)
+            request = self._http.build_request("GET", path, params=query, headers=headers, timeout=patience)
+            answer = await self._send(request, stream=True)
+            try:
+                await _must_be_stream(answer, queue, kind, id)
+                yield answer
+            finally:
+                await answer.aclose()
+
+        return connect
+
+
+async def _must_be_stream(answer: httpx.Response, queue: str, kind: str, id: str) -> None:
+    """Let a stream pass, or the word that there is no more; raise what anything else says."""
+    if answer.status_code == httpx.codes.NO_CONTENT:
+        return
+    if answer.is_success and answer.headers.get("content-type", "").startswith(EVENT_STREAM):
+        return
+    await answer.aread()
+    raise _refusal(answer, queue, kind, id)
+
+
+def _refusal(answer: httpx.Response, queue: str = "", _kind: str = "", id: str = "", *_: str) -> MaitredError:
+    try:
+        return error_of(answer.json(), queue=queue, id=id)
+    except (ValueError, AttributeError, LookupError):
+        return ServerUnreachable(
+            f"What answers at {answer.request.url.host} is no Maitred server: it says {answer.status_code}."
+        )

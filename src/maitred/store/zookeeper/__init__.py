@@ -1,0 +1,1 @@
+"""The ledger's tree in ZooKeeper: the record of batches and jobs where one machine is not enough."""

@@ -1,0 +1,58 @@
+"""One ZooKeeper per test process, a root of its own for each test, and both layouts."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from uuid import uuid4
+
+import pytest
+
+from maitred.store.zookeeper.check import check
+from maitred.store.zookeeper.ledger import Ledger
+from maitred.store.zookeeper.session import Session
+from tests.conftest import Clock
+from tests.zookeeper.server import ZooKeeper, free_ports
+
+Opener = Callable[[], Awaitable[Ledger]]
+
+
+@pytest.fixture(scope="session")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
+    server = ZooKeeper(tmp_path_factory.mktemp("zookeeper") / "alone", free_ports(1)[0])
+    server.start()
+    server.await_ready()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["seed", "mrt-zk"])
+def layout(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def root() -> str:
+    return f"/t{uuid4().hex}"
+
+
+@pytest.fixture
+async def connect(zookeeper: ZooKeeper, root: str, layout: str, clock: Clock) -> AsyncIterator[Opener]:
+    """Open ledgers of the same tree, each with a session of its own."""
+    opened: list[Ledger] = []
+
+    async def another() -> Ledger:
+        session = Session(zookeeper.host, timeout=5)
+        ledger = Ledger(session, root, queue="ingest", layout=layout, clock=clock)  # type: ignore[arg-type]
+        opened.append(ledger)
+        await ledger.open()
+        return ledger
+
+    yield another
+    for ledger in opened:
+        await ledger.close()
+
+
+@pytest.fixture
+async def ledger(connect: Opener) -> AsyncIterator[Ledger]:
+    """Give a ledger on an empty tree, which must be in order when the test is done with it."""
+    ledger = await connect()
+    yield ledger
+    assert await check(ledger) == []
