@@ -168,6 +168,7 @@ class Pipeline(Seating):
                     raise NotHeld
                 job.hold = None
                 if job.phase is Phase.HELD:
+                    self.holds.drop(job)
                     self._stand(job)
                 return
             batch = self._batch(name) if kind == "batch" else None

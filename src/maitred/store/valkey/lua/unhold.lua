@@ -3,12 +3,12 @@
 -- answers: {next_at} or the code of a refusal
 -- flags: allow-oom
 local function unhold_one(q, id)
-  local r = versions(q, id)[1]
+  local r = newest_of(q, id)
   if not r then return 'unknown-job' end
   if extra_of(q, r).hold == '' then return 'not-held' end
   change_extra(q, r).hold = ''
   if r.phase == 'H' then
-    call('ZREM', q.prefix .. K.Held, r.key)
+    unlist_held(q, r)
     stand(q, r)
   end
 end
