@@ -57,6 +57,7 @@ end
 -- A batch by its id, or nil.
 function batch.at(q, id)
   if id == '' then return nil end
+  q.batches, q.rows = q.batches or {}, q.rows or {}
   local b = q.batches[id]
   if b == nil then
     local bytes = call('HGET', q.prefix .. K.Batches, id)

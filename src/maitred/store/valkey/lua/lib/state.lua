@@ -135,7 +135,7 @@ local function open(keys, args)
     lease_at = lease_at, alarm = alarm, slots = slots, stops = stops, halts = halts, elastics = elastics,
     cut_at = cut_at, listened_until = listened_until, told = told, news = now < listened_until and {}, used = used,
     counts = counts, more = false, overdue_at = NEVER, flags = flags, returning = returning, space_used = space_used,
-    batches_made = batches_made, trash = trash, batches = {}, rows = {}, extras = {}, data = {},
+    batches_made = batches_made, trash = trash, batches = false, rows = false, extras = false, data = false,
     settings = settings, crews = remember(got[3] or '{}', read_crews),
     lanes = remember(got[4] or '[]', read_lanes), keys_of_lane = remember(prefix, keys_cache),
     jobs = {}, dirty = {}, bodies = {}, adds = {}, sent = {}, ids = {} }
@@ -163,7 +163,7 @@ end
 
 -- What only some jobs have; not to be changed here.
 local function extra_of(q, r)
-  if not has(r, EXTRA) then return NO_EXTRA end
+  if r.flags < EXTRA then return NO_EXTRA end
   if not r.extra then r.extra = decode_extra(call('HGET', q.prefix .. K.Jobs, 'x' .. r.key)) end
   return r.extra
 end
@@ -175,6 +175,7 @@ local function change_extra(q, r)
     for name, value in pairs(NO_EXTRA) do r.extra[name] = value end
     mark(r, EXTRA, true)
   end
+  q.extras = q.extras or {}
   q.extras[r.key] = r
   q.dirty[#q.dirty + 1] = r
   return extra_of(q, r)
@@ -188,7 +189,7 @@ end
 local function counted(q, r, by)
   local i = count_of(r)
   q.counts[i] = (q.counts[i] or 0) + by
-  if has(r, EXTRA) then
+  if r.flags >= EXTRA then
     local x = extra_of(q, r)
     if x.batch ~= '' and x.ledger == '' then batch.count(q, x.batch, r, by) end
   end
@@ -242,7 +243,7 @@ local function load_whole(q, records)
     local bytes = got[at + 1]
     if q.jobs[record] == nil then q.jobs[record] = bytes and decode_job(record, bytes) end
     bodies[i] = q.bodies[record] or got[at + 2] or ''
-    data[i] = q.data[record] or width == 3 and got[at + 3] or ''
+    data[i] = q.data and q.data[record] or width == 3 and got[at + 3] or ''
   end
   return bodies, data
 end
@@ -281,7 +282,9 @@ local function forget(q, r)
   local record = r.key
   r.gone = true
   q.jobs[record] = false
-  q.bodies[record], q.extras[record], q.data[record] = nil, nil, nil
+  q.bodies[record] = nil
+  if q.extras then q.extras[record] = nil end
+  if q.data then q.data[record] = nil end
   call('HDEL', q.prefix .. K.Jobs, record, 'b' .. record)
   if has(r, EXTRA) or q.settings.staged then call('HDEL', q.prefix .. K.Jobs, 'x' .. record, 'd' .. record) end
 end
@@ -342,19 +345,19 @@ local function close(q)
     jobs[count + 2] = body
     count = count + 2
   end
-  for record, r in pairs(q.extras) do
+  for record, r in pairs(q.extras or NOTHING) do
     jobs[count + 1] = 'x' .. record
     jobs[count + 2] = encode_extra(r.extra)
     count = count + 2
   end
-  for record, data in pairs(q.data) do
+  for record, data in pairs(q.data or NOTHING) do
     jobs[count + 1] = 'd' .. record
     jobs[count + 2] = data
     count = count + 2
   end
   if count > 0 then write_hash(q.prefix .. K.Jobs, jobs) end
   write_ids(q)
-  if next(q.batches) then batch.save(q) end
+  if q.batches then batch.save(q) end
   for worker, messages in pairs(q.sent) do
     call('RPUSH', q.prefix .. K.Inbox .. worker, unpack(messages))
   end
