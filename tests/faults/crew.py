@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import signal
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from random import Random
@@ -26,6 +27,7 @@ class Member:
     def __init__(self, scene: Scene, ready: str, *words: str) -> None:
         self._scene, self._ready, self._words = scene, ready, words
         self.command: Command | None = None
+        self.took = 0.0
 
     @property
     def alive(self) -> bool:
@@ -38,7 +40,8 @@ class Member:
         return next((line.removeprefix(READY) for line in said.splitlines() if line.startswith(READY)), "")
 
     async def comes_up(self) -> None:
-        """Start it, and again if it found no store and ended with a word about it."""
+        """Start it, and again if it found no store and ended with a word about it; note how long it took."""
+        begun = time.monotonic()
         while True:
             if self.command is None or not self.alive:
                 self.command = self._scene.starts(*self._words)
@@ -49,6 +52,7 @@ class Member:
 
             await eventually(seen)
             if self.alive:
+                self.took = time.monotonic() - begun
                 return
             assert command.process.returncode < 0 or "the store" in command.errors, command.errors
 
@@ -61,7 +65,7 @@ class Member:
 
 
 class Crew:
-    """Two servers, whose clerks compete, and workers of all stages, of the first ones and of the last ones."""
+    """Two servers, whose clerks compete, and workers of all stages, of the first and of the last ones."""
 
     def __init__(self, scene: Scene, dice: Random, slots: int = 4) -> None:
         self.scene, self.dice = scene, dice
@@ -82,9 +86,10 @@ class Crew:
 
     @contextlib.asynccontextmanager
     async def under_fire(self, life: float, store_life: float) -> AsyncIterator[asyncio.Event]:
-        """Kill everyone at random, who lives so long on average; at the end all are up again.
+        """Kill everyone at random, again and again; at the end all are up again.
 
-        Gives an event that ends the fire before.
+        A process lives so long on average, and half as long as it took to come up: else nobody would get
+        anything done where that takes long. Gives an event that ends the fire.
         """
         over = asyncio.Event()
         tasks = [
@@ -101,16 +106,19 @@ class Crew:
         await self.come_up()
 
     async def _keep_killing(self, name: str, member: Member, life: float, over: asyncio.Event) -> None:
-        while not await self._passes(self.dice.uniform(0, 2 * life), over):
+        while not await self._passes(self.dice.uniform(0, 2 * life + member.took), over):
             self.kills[name] += member.kill()
             await member.comes_up()
 
     async def _keep_killing_the_store(self, life: float, over: asyncio.Event) -> None:
-        while not await self._passes(self.dice.uniform(0, 2 * life), over):
+        while not await self._passes(self.dice.uniform(0, 2 * life + self._took()), over):
             self.scene.server.kill()
             self.kills["store"] += 1
             await self._passes(self.dice.uniform(0, 1), over)
             await self.scene.server.start()
+
+    def _took(self) -> float:
+        return sum(worker.took for worker in self.workers) / len(self.workers)
 
     @staticmethod
     async def _passes(seconds: float, over: asyncio.Event) -> bool:

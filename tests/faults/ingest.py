@@ -118,7 +118,7 @@ def manifest(rows: int, dice: Random, troubles: dict[int, str] | None = None, se
 
 
 async def settled(scene: Scene) -> Snapshot:
-    """See that nothing is left of leases, slots, locks, holds and space, and all rules hold; give the state."""
+    """See that no lease, slot, lock, hold or space is left and all rules hold; give the state."""
 
     async def quiet() -> bool:
         # A worker that was killed last has left nobody behind who would look at the clock.
@@ -151,7 +151,7 @@ def jobs_of(state: Snapshot, batch: str, rows: int) -> dict[int, Job]:
 
 
 def assert_each_stage_counted_once(scene: Scene, jobs: dict[str, Job]) -> int:
-    """Hold the log against the timelines: a finished stage never began again. Gives how many runs were cut."""
+    """Hold the log against the timelines: no finished stage began again. Gives how often cut ones did."""
     begins: dict[str, list[int]] = defaultdict(list)
     ends: dict[str, list[int]] = defaultdict(list)
     for line in scene.lines("begin", "end"):

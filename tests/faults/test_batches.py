@@ -11,22 +11,27 @@ import os
 import random
 import secrets
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from maitred.client import Client
 from maitred.core.batch import Batch, BatchState
-from maitred.errors import StoreError
+from maitred.core.job import Job
+from maitred.core.stages import INGEST
+from maitred.errors import Conflict, StoreError
 from maitred.wire import BatchDocument
 from maitred.wire.codec import decode_json
 from tests.faults.crew import Crew, moods
-from tests.faults.ingest import assert_each_stage_counted_once, jobs_of, manifest, prepare, settled
+from tests.faults.ingest import BUDGET, assert_each_stage_counted_once, jobs_of, manifest, prepare, settled
 from tests.faults.scene import QUEUE, Scene
 from tests.service.address import Address, Reply, listening
 from tests.waiting import eventually
 
 JOBS = int(os.environ.get("MAITRED_SOAK_JOBS", "1000"))
+PROFILE = "dryad"
+Call = Callable[[Client], Awaitable[object]]
 ADA = {"type": "user", "id": "ada"}
 
 
@@ -78,6 +83,24 @@ class Desk:
         assert found
         return found
 
+    async def retry(self, id: str) -> int:
+        """Retry the failed jobs of a batch; give how many there were when that was answered."""
+
+        async def call(client: Client) -> int:
+            return await client.retry_batch(QUEUE, id, "mended")
+
+        return await self.crew.ask(call)
+
+    async def ask_for_update(self, id: str, sequence: int) -> None:
+        """Ask for the report with this number; not twice, if it was heard and not answered."""
+
+        async def call(client: Client) -> None:
+            batch = await client.batch(QUEUE, id)
+            if batch.sequence < sequence and batch.state != "update-reporting":
+                await client.update_report(QUEUE, id)
+
+        await self.crew.ask(call)
+
     def received(self, id: str) -> dict[str, list[dict[str, Any]]]:
         """Give the reports of a batch that arrived, by their webhook-id."""
         found: dict[str, list[dict[str, Any]]] = {}
@@ -85,6 +108,50 @@ class Desk:
             if request.path == f"/{self.names[id]}":
                 found.setdefault(request.headers["webhook-id"], []).append(decode_json(request.body)["data"])
         return found
+
+
+class Operator:
+    """Somebody who holds a batch and a profile and pauses the queue at random, and lets all go on again."""
+
+    def __init__(self, crew: Crew, dice: random.Random, id: str) -> None:
+        self.crew, self.dice, self.id = crew, dice, id
+        self.done: Counter[str] = Counter()
+
+    async def meddle(self, over: asyncio.Event) -> None:
+        """Hold and let go until it is over."""
+        verbs: dict[str, tuple[Call, Call]] = {
+            "batch": (lambda c: c.hold_batch(QUEUE, self.id, "why not"), self._resume_batch),
+            "profile": (lambda c: c.hold_profile(QUEUE, PROFILE), self._resume_profile),
+            "queue": (lambda c: c.pause(QUEUE), self._resume),
+        }
+        while not over.is_set():
+            name = self.dice.choice(list(verbs))
+            hold, resume = verbs[name]
+            self.done[name] += await self._told(hold)
+            # How long it is held is what is random here.
+            await asyncio.sleep(self.dice.uniform(0, 0.5))
+            await self._told(resume)
+            await asyncio.sleep(self.dice.uniform(0, 1))
+        # What was not answered may have been done.
+        for resume in (self._resume_batch, self._resume_profile, self._resume):
+            await self._told(resume)
+
+    def _resume_batch(self, client: Client) -> Awaitable[object]:
+        return client.resume_batch(QUEUE, self.id)
+
+    def _resume_profile(self, client: Client) -> Awaitable[object]:
+        return client.resume_profile(QUEUE, PROFILE)
+
+    def _resume(self, client: Client) -> Awaitable[object]:
+        return client.resume(QUEUE)
+
+    async def _told(self, call: Call) -> bool:
+        """Tell a server; a batch that is past it, or not held any more, refuses."""
+        try:
+            await self.crew.ask(call)
+        except Conflict:
+            return False
+        return True
 
 
 def keys_in(report: dict[str, Any]) -> dict[str, list[str]]:
@@ -100,18 +167,18 @@ async def endure(scene: Scene, seed: int, large: int, small: int, fire: float) -
     await crew.come_up()
     async with listening() as receiver:
         desk = Desk(crew, receiver)
-        async with crew.under_fire(life=1.0, store_life=2.5) as over:
+        async with crew.under_fire(life=0.7, store_life=2.0) as over:
             asyncio.get_running_loop().call_later(fire, over.set)
             mood = asyncio.create_task(moods(receiver, random.Random(seed + 2)))
             first = await desk.submit("large", manifest(large, dice))
             for number in range(small):
                 id = await desk.submit(f"small-{number}", manifest(dice.randint(1, 9), dice))
                 await desk.delivered(id, 1, patience=fire + 120)
-            batch = await desk.delivered(first, 1, patience=fire + 300)
+            await desk.delivered(first, 1, patience=fire + 300)
             mood.cancel()
         await crew.leave()
         state = await settled(scene)
-        jobs = {}
+        jobs: dict[str, Job] = {}
         for id, rows in desk.rows.items():
             batch, mine = state.batches[id], jobs_of(state, id, rows)
             jobs |= {f"{id}/{row}": job for row, job in mine.items()}
@@ -133,11 +200,109 @@ async def endure(scene: Scene, seed: int, large: int, small: int, fire: float) -
     print(f"runs {dict(codes)}, begun again {again}, sent {sum(sent.values())}")  # noqa: T201
 
 
+def troubles_of(rows: int, dice: random.Random) -> dict[int, str]:
+    """Choose some rows that stumble, that fail until something is mended, and that fail for good."""
+    chosen = dice.sample(range(1, rows + 1), max(6, rows // 4))
+    kinds = ["huge", "hopeless", *dice.choices(["transient", "fail", "hopeless"], [3, 3, 1], k=len(chosen))]
+    return {
+        row: kind if kind == "huge" else f"{kind}:{dice.choice(INGEST)}"
+        for row, kind in zip(chosen, kinds, strict=False)
+    }
+
+
+def keys_by_trouble(id: str, rows: int, troubles: dict[int, str]) -> dict[str, set[str]]:
+    """Give the keys of a batch's jobs by what happens to them."""
+    keys: dict[str, set[str]] = {
+        "huge": set(),
+        "hopeless": set(),
+        "transient": set(),
+        "fail": set(),
+        "": set(),
+    }
+    for row in range(1, rows + 1):
+        keys[troubles.get(row, "").partition(":")[0]].add(f"{id}/{row}")
+    return keys
+
+
+def assert_only_changes_are_told(keys: dict[str, set[str]], reports: list[dict[str, Any]]) -> None:
+    first, second, third = map(keys_in, reports)
+    assert [(report["sequence"], report["kind"]) for report in reports] == [
+        (1, "report"),
+        (2, "update-report"),
+        (3, "update-report"),
+    ]
+    assert set(first["completed"]) == keys[""] | keys["transient"]
+    assert set(first["failed"]) == keys["fail"] | keys["hopeless"] | keys["huge"]
+    assert set(second["completed"]) == keys["fail"], "what was mended, and nothing else"
+    assert third == {"completed": [], "failed": [], "deleted": []}
+    assert second["failed"] == first["deleted"] == second["deleted"] == []
+    told = [key for report in (first, second) for listed in report.values() for key in listed]
+    assert len(told) == len(set(told)) + len(keys["fail"]), "nothing is told twice in a report"
+    messages = {row["message"] for row in reports[0]["failed"] if row["key"] in keys["huge"]}
+    assert messages == {f"needs {BUDGET + 1} bytes of space, and there are {BUDGET}"}
+    messages = {row["message"].partition(" in ")[0] for row in reports[0]["failed"]} - messages
+    assert messages == {"ValueError: fail", "ValueError: hopeless"}
+
+
+def assert_only_what_failed_was_retried(keys: dict[str, set[str]], jobs: dict[str, Job]) -> None:
+    assert {key for key, job in jobs.items() if job.code == "space"} == keys["huge"]
+    assert {key for key, job in jobs.items() if job.code == "error"} == keys["hopeless"]
+    retries = {kind: {jobs[key].retries for key in keys[kind]} for kind in keys}
+    assert retries[""] | retries["transient"] == {0}
+    assert retries["fail"] == {1}, "what was mended went through"
+    assert min(retries["hopeless"] | retries["huge"]) >= 2, "the rest was retried twice, and failed again"
+    stumbled = [jobs[key] for key in keys["transient"]]
+    assert all(any(run.code in ("error", "lost") for run in job.timeline) for job in stumbled)
+
+
+async def endure_failures(scene: Scene, seed: int, rows: int, fire: float) -> None:
+    """Let a batch fail under fire, retry it, and ask for two update reports."""
+    dice = random.Random(seed)
+    await prepare(scene)
+    troubles = troubles_of(rows, dice)
+    crew = Crew(scene, random.Random(seed + 1))
+    await crew.come_up()
+    async with listening() as receiver:
+        desk = Desk(crew, receiver)
+        async with crew.under_fire(life=0.7, store_life=2.0) as over:
+            asyncio.get_running_loop().call_later(fire, over.set)
+            id = await desk.submit("failing", manifest(rows, dice, troubles), profile_name=PROFILE)
+            operator = Operator(crew, random.Random(seed + 2), id)
+            meddling = asyncio.create_task(operator.meddle(over))
+            first = await desk.delivered(id, 1, patience=fire + 300)
+            (scene.home / "mended").touch()
+            await desk.retry(id)
+            await desk.ask_for_update(id, 2)
+            second = await desk.delivered(id, 2, patience=fire + 300)
+            await desk.retry(id)
+            await desk.ask_for_update(id, 3)
+            await desk.delivered(id, 3, patience=fire + 300)
+            over.set()
+            await meddling
+        await crew.leave()
+        state = await settled(scene)
+    batch = state.batches[id]
+    assert (batch.state, batch.sequence, batch.fault) == (BatchState.FAILED, 3, "")
+    keys = keys_by_trouble(id, rows, troubles)
+    reports = [decode_json(report) for report in (first.report, second.report, batch.report)]
+    assert_only_changes_are_told(keys, reports)
+    received = desk.received(id)
+    assert received.keys() == {f"{id}.1", f"{id}.2"}, "the third tells nothing, and was not sent"
+    for report in reports[:2]:
+        assert all(each == report for each in received[f"{id}.{report['sequence']}"])
+    jobs = {f"{id}/{row}": job for row, job in jobs_of(state, id, rows).items()}
+    assert_only_what_failed_was_retried(keys, jobs)
+    again = assert_each_stage_counted_once(scene, jobs)
+    codes = Counter(run.code or "done" for job in jobs.values() for run in job.timeline)
+    print(f"\nseed {seed}: {rows} jobs, killed {dict(crew.kills)}, held {dict(operator.done)}")  # noqa: T201
+    print(f"runs {dict(codes)}, begun again {again}, sent {len(receiver.requests)}")  # noqa: T201
+
+
 @pytest.mark.parametrize("seed", [1])
 async def test_each_row_is_one_job_that_ends_once_with_one_report_whatever_is_killed(
     scene: Scene, seed: int
 ) -> None:
-    await endure(scene, seed, large=110, small=2, fire=8)
+    await endure(scene, seed, large=110, small=2, fire=10)
 
 
 @pytest.mark.soak
@@ -146,3 +311,18 @@ async def test_a_thousand_jobs_end_once_with_one_report_whatever_is_killed(scene
     seed = int(os.environ.get("MAITRED_SOAK_SEED", secrets.randbelow(1 << 32)))
     print(f"\nseed {seed}, {JOBS} jobs")  # noqa: T201 - whoever repeats the run needs it
     await endure(scene, seed, large=JOBS, small=10, fire=600)
+
+
+@pytest.mark.parametrize("seed", [1])
+async def test_b13_b14_what_failed_is_retried_and_told_once_whatever_is_killed(
+    scene: Scene, seed: int
+) -> None:
+    await endure_failures(scene, seed, rows=60, fire=10)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+async def test_a_thousand_jobs_fail_and_are_retried_and_told_once_whatever_is_killed(scene: Scene) -> None:
+    seed = int(os.environ.get("MAITRED_SOAK_SEED", secrets.randbelow(1 << 32)))
+    print(f"\nseed {seed}, {JOBS} jobs")  # noqa: T201 - whoever repeats the run needs it
+    await endure_failures(scene, seed, rows=JOBS, fire=600)
