@@ -5,7 +5,7 @@ import contextlib
 import signal
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from random import Random
 from typing import TypeVar
 
@@ -56,27 +56,29 @@ class Member:
                 return
             assert command.process.returncode < 0 or "the store" in command.errors, command.errors
 
-    def kill(self) -> bool:
-        """End it without a word; tell whether it was alive."""
-        alive = self.alive
-        if self.command:
-            self.command.kill()
-        return alive
+    async def stops(self) -> None:
+        """Stop it in order; while the store is away a worker cannot, and says so."""
+        assert self.command
+        self.command.signal(signal.SIGTERM)
+        assert await self.command.ends() == 0 or "the store" in self.command.errors, self.command.errors
 
 
 class Crew:
     """Two servers, whose clerks compete, and workers of all stages, of the first and of the last ones."""
 
-    def __init__(self, scene: Scene, dice: Random, slots: int = 4) -> None:
-        self.scene, self.dice = scene, dice
+    def __init__(
+        self, scene: Scene, dice: Random, *, ways: Sequence[str] = ("kill",), url: str | None = None
+    ) -> None:
+        """`ways` are those in which a process is harmed: `kill`, `stop` in order, and `sleep`."""
+        self.scene, self.dice, self.ways = scene, dice, ways
         self.kills: Counter[str] = Counter()
         self.unanswered = 0
-        store = ("--store", scene.server.url)
+        store = ("--store", url or scene.server.url)
         self.servers = [
             Member(scene, READY, "serve", *store, "--port", "0", "--data", f"data-{n}") for n in range(2)
         ]
         self.workers = [
-            Member(scene, WORKING, "work", *store, "--app", app, "--slots", str(slots))
+            Member(scene, WORKING, "work", *store, "--app", app, "--slots", "4")
             for app in ("faults_app", "front_app", "back_app")
         ]
 
@@ -107,13 +109,29 @@ class Crew:
 
     async def _keep_killing(self, name: str, member: Member, life: float, over: asyncio.Event) -> None:
         while not await self._passes(self.dice.uniform(0, 2 * life + member.took), over):
-            self.kills[name] += member.kill()
+            way = self.dice.choice(self.ways)
+            if await self._harm(member, way):
+                self.kills[f"{name} {way}"] += 1
             await member.comes_up()
+
+    async def _harm(self, member: Member, way: str) -> bool:
+        """Harm a process; tell whether it was there to be harmed."""
+        if not member.command or not member.alive:
+            return False
+        if way == "sleep":
+            member.command.signal(signal.SIGSTOP)
+            await asyncio.sleep(self.dice.uniform(0, 2))
+            member.command.signal(signal.SIGCONT)
+        elif way == "stop":
+            await member.stops()
+        else:
+            member.command.kill()
+        return True
 
     async def _keep_killing_the_store(self, life: float, over: asyncio.Event) -> None:
         while not await self._passes(self.dice.uniform(0, 2 * life + self._took()), over):
             self.scene.server.kill()
-            self.kills["store"] += 1
+            self.kills["store kill"] += 1
             await self._passes(self.dice.uniform(0, 1), over)
             await self.scene.server.start()
 
@@ -146,12 +164,7 @@ class Crew:
 
     async def leave(self) -> None:
         """Stop all in order, and see that none of them, nor one that was killed, met with a bug."""
-        for member in (*self.workers, *self.servers):
-            assert member.command
-            member.command.signal(signal.SIGTERM)
-        for member in (*self.workers, *self.servers):
-            assert member.command
-            assert await member.command.ends() == 0, member.command.errors
+        await asyncio.gather(*(member.stops() for member in (*self.workers, *self.servers)))
         for command in self.scene.commands:
             said = [part for part in command.errors.split("\n20") if "Traceback" in part]
             assert [part for part in said if "a handler raised" not in part] == []

@@ -66,20 +66,23 @@ def stumble(job):
         note("stumble", job)
         raise maitred.Transient("the line is busy")
     if kind == "hopeless" or (kind == "fail" and not os.path.exists("mended")):
-        give_back(job)
+        if "size" in job.args:
+            give_back(job)
         note("fail", job)
         raise ValueError(f"{{kind}} in {{stage}}")
 
 
 async def step(job):
     note("begin", job)
-    if job.stage == "estimating":
+    if "size" not in job.args:
+        pass
+    elif job.stage == "estimating":
         job.space_needed = int(job.args["size"])
     else:
         take_space(job)
     await asyncio.sleep(random.uniform(0, float(job.args["seconds"])))
     stumble(job)
-    if job.stage == "notify":
+    if job.stage == "notify" and "size" in job.args:
         give_back(job)
     note("end", job)
     return (job.data or []) + [job.stage]
