@@ -54,6 +54,7 @@ local function next_stage(q, w, mine, r, message, result)
   r.stage, r.attempt, r.unspent = r.stage + 1, 0, 0
   counted(q, r, 1)
   r.need = STAGE .. q.settings.stages[r.stage]
+  q.data = q.data or {}
   q.data[r.key] = result
   set_message(r, message)
   touch(q, r)

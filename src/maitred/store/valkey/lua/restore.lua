@@ -98,7 +98,9 @@ local function restore(q, bytes, extra, body, data)
   end
   r.phase, r.worker = 'W', ''
   counted(q, r, 1)
-  q.bodies[r.key], q.data[r.key] = body, q.settings.staged and data or nil
+  q.bodies[r.key] = body
+  q.data = q.data or {}
+  if q.settings.staged then q.data[r.key] = data end
   touch(q, r)
   put_in_place(q, r, wanted)
   return answer

@@ -8,7 +8,7 @@ local function unhold_one(q, id)
   if extra_of(q, r).hold == '' then return 'not-held' end
   change_extra(q, r).hold = ''
   if r.phase == 'H' then
-    call('ZREM', q.prefix .. K.Held, r.key)
+    unlist_held(q, r)
     stand(q, r)
   end
 end

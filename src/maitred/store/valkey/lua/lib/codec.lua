@@ -9,6 +9,7 @@ local SPECIFIC_RUN, ELASTIC_RUN, INTERACTIVE_RUN = 0, 1, 2
 -- After these the record is no longer the run's: its end, or its removal, was told when the stop was asked.
 local SETTLED = { cancelled = true, deleted = true, moved = true }
 local NEVER = math.huge
+local NOTHING = {}
 local TOP = 9007199254740992
 local HEAD = '<c1BBBBBI4HHHi4ddddddddHc0Hc0Hc0Hc0'
 -- Where the time of the end and the strings stand in a head, for the one change that does not take it apart.

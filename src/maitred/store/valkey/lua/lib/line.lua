@@ -57,12 +57,12 @@ local function enter(q, r, lane)
     add(q, q.prefix .. K.Expiry, string.format('%d', r.expires), r.key)
     if r.expires < q.expiry_at then q.expiry_at = r.expires end
   end
-  if has(r, EXEMPT) then call('HINCRBY', q.prefix .. K.Exempt, r.submitter, 1) end
+  if r.flags >= EXEMPT and has(r, EXEMPT) then call('HINCRBY', q.prefix .. K.Exempt, r.submitter, 1) end
 end
 
 -- One that does not count against its submitter waits no more.
 local function uncount_exempt(q, r)
-  if has(r, EXEMPT) and call('HINCRBY', q.prefix .. K.Exempt, r.submitter, -1) == 0 then
+  if r.flags >= EXEMPT and has(r, EXEMPT) and call('HINCRBY', q.prefix .. K.Exempt, r.submitter, -1) == 0 then
     call('HDEL', q.prefix .. K.Exempt, r.submitter)
   end
 end

@@ -115,8 +115,6 @@ local function first_beyond(units, yields, level)
   end
 end
 
-local NOTHING = {}
-
 -- What keeps the job of this place from starting though there is room: the reason of a hold, or that it would not fit
 -- into all the space there is; `true` if it has to wait for space, as all who lack it then do.
 local function kept_back(q, lane, r, units)
@@ -240,7 +238,7 @@ local function start_job(q, r, worker, level, body, data)
   r.phase, r.worker, r.attempt = 'R', worker.name, r.attempt + 1
   r.stage = math.max(r.stage, 1)
   counted(q, r, 1)
-  if has(r, LACKING) then
+  if r.flags >= LACKING and has(r, LACKING) then
     mark(r, LACKING, false)
     mark(r, PROVISIONED, true)
     q.space_used = q.space_used + extra_of(q, r).space

@@ -1,7 +1,7 @@
 -- One call's view of the queue. `open` reads the floor, the settings and the crews in one command; jobs and
 -- places that change are gathered and written together by `flush` and `close`.
 
--- gives: new_floor, remember, read_lanes, read_settings, read_crews, limits_of, open, next_seq, extra_of, change_extra, must_say, counted, hmget, take_out, load_jobs, load_whole, job_at, new_job, touch, forget, add, flush, write_hash, write_ids, close, send, versions
+-- gives: new_floor, remember, read_lanes, read_settings, read_crews, limits_of, open, next_seq, extra_of, change_extra, must_say, count_of, counted, hmget, take_out, load_jobs, load_whole, job_at, new_job, touch, forget, add, flush, write_hash, write_ids, close, send, versions
 
 local FLOOR, FLOOR_SIZE = '<dddddddddddddddddddddd', 176
 local formats, memo = {}, {}
@@ -135,7 +135,7 @@ local function open(keys, args)
     lease_at = lease_at, alarm = alarm, slots = slots, stops = stops, halts = halts, elastics = elastics,
     cut_at = cut_at, listened_until = listened_until, told = told, news = now < listened_until and {}, used = used,
     counts = counts, more = false, overdue_at = NEVER, flags = flags, returning = returning, space_used = space_used,
-    batches_made = batches_made, trash = trash, batches = {}, rows = {}, extras = {}, data = {},
+    batches_made = batches_made, trash = trash, batches = false, rows = false, extras = false, data = false,
     settings = settings, crews = remember(got[3] or '{}', read_crews),
     lanes = remember(got[4] or '[]', read_lanes), keys_of_lane = remember(prefix, keys_cache),
     jobs = {}, dirty = {}, bodies = {}, adds = {}, sent = {}, ids = {} }
@@ -161,10 +161,17 @@ local function count_of(r)
   return r.stage == 0 and 1 or 4 + r.stage
 end
 
--- What only some jobs have; not to be changed here.
+-- What only some jobs have; not to be changed here. A job for which it was lost goes on without.
 local function extra_of(q, r)
-  if not has(r, EXTRA) then return NO_EXTRA end
-  if not r.extra then r.extra = decode_extra(call('HGET', q.prefix .. K.Jobs, 'x' .. r.key)) end
+  if r.flags < EXTRA then return NO_EXTRA end
+  if not r.extra then
+    local bytes = call('HGET', q.prefix .. K.Jobs, 'x' .. r.key)
+    if not bytes then
+      mark(r, EXTRA, false)
+      return NO_EXTRA
+    end
+    r.extra = decode_extra(bytes)
+  end
   return r.extra
 end
 
@@ -175,6 +182,7 @@ local function change_extra(q, r)
     for name, value in pairs(NO_EXTRA) do r.extra[name] = value end
     mark(r, EXTRA, true)
   end
+  q.extras = q.extras or {}
   q.extras[r.key] = r
   q.dirty[#q.dirty + 1] = r
   return extra_of(q, r)
@@ -188,7 +196,7 @@ end
 local function counted(q, r, by)
   local i = count_of(r)
   q.counts[i] = (q.counts[i] or 0) + by
-  if has(r, EXTRA) then
+  if r.flags >= EXTRA then
     local x = extra_of(q, r)
     if x.batch ~= '' and x.ledger == '' then batch.count(q, x.batch, r, by) end
   end
@@ -242,7 +250,7 @@ local function load_whole(q, records)
     local bytes = got[at + 1]
     if q.jobs[record] == nil then q.jobs[record] = bytes and decode_job(record, bytes) end
     bodies[i] = q.bodies[record] or got[at + 2] or ''
-    data[i] = q.data[record] or width == 3 and got[at + 3] or ''
+    data[i] = q.data and q.data[record] or width == 3 and got[at + 3] or ''
   end
   return bodies, data
 end
@@ -281,7 +289,9 @@ local function forget(q, r)
   local record = r.key
   r.gone = true
   q.jobs[record] = false
-  q.bodies[record], q.extras[record], q.data[record] = nil, nil, nil
+  q.bodies[record] = nil
+  if q.extras then q.extras[record] = nil end
+  if q.data then q.data[record] = nil end
   call('HDEL', q.prefix .. K.Jobs, record, 'b' .. record)
   if has(r, EXTRA) or q.settings.staged then call('HDEL', q.prefix .. K.Jobs, 'x' .. record, 'd' .. record) end
 end
@@ -342,19 +352,19 @@ local function close(q)
     jobs[count + 2] = body
     count = count + 2
   end
-  for record, r in pairs(q.extras) do
+  for record, r in pairs(q.extras or NOTHING) do
     jobs[count + 1] = 'x' .. record
     jobs[count + 2] = encode_extra(r.extra)
     count = count + 2
   end
-  for record, data in pairs(q.data) do
+  for record, data in pairs(q.data or NOTHING) do
     jobs[count + 1] = 'd' .. record
     jobs[count + 2] = data
     count = count + 2
   end
   if count > 0 then write_hash(q.prefix .. K.Jobs, jobs) end
   write_ids(q)
-  if next(q.batches) then batch.save(q) end
+  if q.batches then batch.save(q) end
   for worker, messages in pairs(q.sent) do
     call('RPUSH', q.prefix .. K.Inbox .. worker, unpack(messages))
   end
