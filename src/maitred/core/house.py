@@ -120,8 +120,7 @@ class House(Restoring):
         if self.settings.staged and job.stage:
             order = order._replace(need=job.need)
         if job.phase is Phase.HELD:
-            self._describe(job, order)
-            return Put("updated", job.record, job.version)
+            return self._update_held(job, order)
         lane = Lane.of(job.band, order.priority, order.level, job.lane_need(order.need))
         if order.band < job.band:
             self._leave(job)
@@ -138,20 +137,34 @@ class House(Restoring):
             self._describe(job, order)
         return Put("updated", job.record, job.version)
 
+    def _update_held(self, job: Job, order: Order) -> Put:
+        """Update a job that has no place; a better band counts when it comes back."""
+        self._describe(job, order)
+        if order.band >= job.band:
+            return Put("updated", job.record, job.version)
+        job.band = order.band
+        self._place_anew(job, order, arrival=self._next())
+        self.recent.note(order, self.settings, self.now)
+        return Put("upgraded", job.record, job.version)
+
     def _describe(self, job: Job, order: Order) -> None:
         job.body, job.need, job.priority = order.body, order.need, order.priority
         job.level, job.elastic, job.duration = order.level, order.elastic, order.duration
         job.expires_at = order.expires_at
+        job.attempt = job.unspent = 0
 
     def _sure_of(self, asked: Job | Order) -> int:
         """Give the time that nobody can cut: an elastic job is sure of the fastest cap only."""
         levels = self.settings.levels
         return levels[0].cap if asked.elastic else asked.duration or levels[asked.level - 1].cap
 
-    def _arrive(self, job: Job, order: Order, arrival: int) -> None:
+    def _place_anew(self, job: Job, order: Order, arrival: int) -> None:
         delay = self.recent.delay(order, self.settings, self.now)
         job.delay, job.recent = delay.length, delay.recent
         job.release, job.arrival = self.now + delay.length, arrival
+
+    def _arrive(self, job: Job, order: Order, arrival: int) -> None:
+        self._place_anew(job, order, arrival)
         job.own, job.blocked = not order.band.pooled, job.id in self.stops.values()
         job.lacking = self._lacks_space(job)
         if job.own:

@@ -208,7 +208,7 @@ class BatchDesk:
 
     async def _open(self, queue: str, id: str) -> Batch:
         batch = await self._batch(queue, id)
-        if batch.sealed:
+        if batch.sealed or batch.sealing:
             raise BatchSealed
         return batch
 

@@ -3,7 +3,7 @@
 -- answers: {next_at} or the code of a refusal
 -- flags:
 local function hold_one(q, id, text)
-  local r = versions(q, id)[1]
+  local r = newest_of(q, id)
   if not r then return 'unknown-job' end
   if r.phase == 'E' then return 'ended' end
   if r.band == INTERACTIVE then return 'interactive' end

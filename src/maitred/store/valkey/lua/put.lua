@@ -26,6 +26,7 @@ end
 
 local function describe(q, r, o, body)
   r.need, r.priority, r.level, r.duration, r.expires = o.need, o.priority, o.level, o.duration, o.expires
+  r.attempt, r.unspent = 0, 0
   mark(r, ELASTIC, o.elastic == 1)
   q.bodies[r.key] = body
   touch(q, r)
@@ -55,6 +56,16 @@ local function sure_of(q, elastic, duration, level)
   return duration > 0 and duration or caps[level]
 end
 
+-- Updates a job that has no place; a better band counts when it comes back.
+local function update_held(q, r, o, body)
+  describe(q, r, o, body)
+  if o.band >= r.band then return { 'updated', r.record, r.version } end
+  place_anew(q, r, o, next_seq(q))
+  mark(r, LACKING, false)
+  note_recent(q, o, r.arrival)
+  return { 'upgraded', r.record, r.version }
+end
+
 local function update(q, r, o, body)
   if sure_of(q, o.elastic == 1, o.duration, o.level) > sure_of(q, has(r, ELASTIC), r.duration, r.level) then
     return 'longer-duration'
@@ -63,10 +74,7 @@ local function update(q, r, o, body)
     change_extra(q, r).status = o.status
   end
   if q.settings.staged and r.stage > 0 then o.need = r.need end
-  if r.phase == 'H' then
-    describe(q, r, o, body)
-    return { 'updated', r.record, r.version }
-  end
+  if r.phase == 'H' then return update_held(q, r, o, body) end
   if o.band < r.band then
     leave_line(q, r)
     describe(q, r, o, body)
@@ -138,7 +146,8 @@ local function not_for_batch(q, o, old, live)
     if extra_of(q, live).batch ~= o.batch or o.only_new then return 'other-batch' end
     return nil
   end
-  return b.sealed and 'sealed' or nil
+  -- Once it is to be sealed, only the server that expands it adds jobs.
+  return (b.sealed or (b.sealing and o.token == '')) and 'sealed' or nil
 end
 
 -- Puts a new job into its batch; a new version stays in that of the last until it is reported.
