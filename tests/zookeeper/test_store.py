@@ -12,6 +12,7 @@ from maitred.errors import (
     BatchReporting,
     BatchUnfinished,
     IllegalMove,
+    LockLost,
     NotFailed,
     NotHeld,
     NotWaiting,
@@ -63,6 +64,21 @@ async def test_b3_and_b5_batches_are_locked_oldest_first_and_by_one(house: House
     again = await house.store.lock_batch("other", b"z" * 16)
     assert again
     assert (again.batch.id, again.work) == (first, "report")
+
+
+async def test_a_lock_that_nobody_keeps_is_over_after_a_lease(house: House) -> None:
+    bid = await house.batch(sealed=True)
+    assert await house.store.lock_batch("clerk", b"t" * 16)
+    house.clock.at(20)
+    await house.store.keep_batch(bid, b"t" * 16)
+    house.clock.at(40)
+    assert await house.store.lock_batch("other", b"u" * 16) is None
+    house.clock.at(51)
+    again = await house.store.lock_batch("other", b"u" * 16)
+    assert again
+    assert again.batch.id == bid
+    with pytest.raises(LockLost):
+        await house.store.keep_batch(bid, b"t" * 16)
 
 
 async def test_b6_a_new_job_is_pending_in_the_tree_and_has_a_place_in_line(house: House) -> None:

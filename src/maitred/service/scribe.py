@@ -6,11 +6,12 @@ done twice: a scribe may die at any time, and another goes on.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 
 import structlog
 
-from maitred.errors import MaitredError
+from maitred.errors import MaitredError, StoreError
 from maitred.store.ledgered import LedgeredStore
 from maitred.store.port import Stores
 
@@ -88,14 +89,22 @@ class Scribes:
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _look(self) -> None:
-        try:
+        with contextlib.suppress(StoreError):
             for name in await self._stores.names():
-                store = self._stores.queue(name)
-                if name not in self._tasks and isinstance(store, LedgeredStore) and await store.tree():
-                    task = self._tasks[name] = asyncio.create_task(Scribe(store).run())
-                    task.add_done_callback(_tell_of_bug)
+                await self._see_to(name)
+
+    async def _see_to(self, name: str) -> None:
+        store = self._stores.queue(name)
+        if name in self._tasks or not isinstance(store, LedgeredStore):
+            return
+        try:
+            if not await store.tree():
+                return
         except MaitredError as error:
-            _log.warning("a ledger does not answer", error=str(error))
+            _log.warning("a ledger does not answer", queue=name, error=str(error))
+            return
+        task = self._tasks[name] = asyncio.create_task(Scribe(store).run())
+        task.add_done_callback(_tell_of_bug)
 
 
 def _tell_of_bug(task: asyncio.Task[None]) -> None:

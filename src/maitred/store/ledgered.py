@@ -99,12 +99,7 @@ class LedgeredStore(PassingOn):
             old = self._settings
             if settings == old:
                 return
-            if old is not None and (settings.ledger, settings.layout, settings.stages, settings.lease) == (
-                old.ledger,
-                old.layout,
-                old.stages,
-                old.lease,
-            ):
+            if old is not None and _where(settings) == _where(old):
                 if self._tree:
                     self._tree.bridge.settings = settings
             else:
@@ -130,6 +125,11 @@ class LedgeredStore(PassingOn):
         tree = TreeStore(self._line, ledger, settings)
         tree.batch_news.listeners = self._listeners
         return tree
+
+
+def _where(settings: Settings) -> tuple[object, ...]:
+    """Give what of the settings decides where the ledger is, and how it is written."""
+    return settings.ledger, settings.layout, settings.stages
 
 
 class LedgeredStores:

@@ -1,8 +1,9 @@
 """The verbs on batches where the ledger is a tree, as the port has them.
 
 A lock is an ephemeral node of this process's session, known by the batch and the token that it was taken
-with. When the last job of a sealed batch has ended, the batch goes to `reporting` under its lock: at once by
-whoever ended the job, or, if that one died, by the next who looks for work.
+with, and given up when nobody has kept it for a lease. When the last job of a sealed batch has ended, the
+batch goes to `reporting` under its lock: at once by whoever ended the job, or, if that one died, by the next
+who looks for work.
 """
 
 import secrets
@@ -28,6 +29,7 @@ class Batching:
         self.bridge, self.ledger = bridge, bridge.ledger
         self.batches = bridge.ledger.batches
         self._locks: dict[tuple[str, bytes], Lock] = {}
+        self._kept_until: dict[tuple[str, bytes], float] = {}
         self._members: tuple[str, int, list[str]] = ("", 0, [])
 
     # ---------------------------------------------------------------- filling
@@ -68,6 +70,7 @@ class Batching:
 
     async def lock(self, owner: str, token: bytes) -> Errand | None:
         """Lock the oldest batch that has work; a report is sent after all other work."""
+        await self._give_up_unkept()
 
         def first(batch: Batch) -> bool:
             return _is_ready(batch) or batch.work(self.ledger.clock()) in ("expand", "report")
@@ -81,6 +84,7 @@ class Batching:
                 continue
             lock, entry = found
             self._locks[entry.id, token] = lock
+            self._prolong(entry.id, token)
             if _is_ready(entry.batch):
                 entry = await self.batches.begin_report(entry.id, lock) or entry
             work = entry.batch.work(self.ledger.clock())
@@ -97,14 +101,26 @@ class Batching:
         return lock
 
     async def keep(self, id: str, token: bytes) -> None:
-        """Look whether a lock is still ours; the session keeps it."""
+        """Keep a lock for as long as a lease from now; LockLost."""
         if not await self.ledger.locks.holds(self.lock_of(id, token)):
             self._locks.pop((id, token), None)
             raise LockLost
+        self._prolong(id, token)
+
+    def _prolong(self, id: str, token: bytes) -> None:
+        self._kept_until[id, token] = self.ledger.clock() + self.bridge.settings.lease
+
+    async def _give_up_unkept(self) -> None:
+        """Give up what its owner did not keep: the session alone would keep it for as long as it lives."""
+        now = self.ledger.clock()
+        for (id, token), until in list(self._kept_until.items()):
+            if until <= now:
+                await self.unlock(id, token)
 
     async def unlock(self, id: str, token: bytes) -> None:
         """Give a lock up."""
         lock = self._locks.pop((id, token), None)
+        self._kept_until.pop((id, token), None)
         if lock is not None:
             await self.ledger.locks.give_up(lock)
 

@@ -52,8 +52,8 @@ class Reconciling:
     def __init__(self, bridge: Bridge) -> None:
         self.bridge, self.ledger = bridge, bridge.ledger
 
-    async def reconcile(self) -> Tally:
-        """Compare everything once."""
+    async def reconcile(self, *, ended: bool = True) -> Tally:
+        """Compare everything once, or all but what has `ended` in the line, which may be very much."""
         tally = Tally()
         flags = await self._holds(tally)
         seen: set[str] = set()
@@ -65,14 +65,14 @@ class Reconciling:
                 tally.note(await self._bring(chunk))
                 chunk = []
         tally.note(await self._bring(chunk))
-        await self._end_strays(seen, tally)
+        await self._end_strays(seen, tally, ended=ended)
         return tally
 
     async def follow(self) -> AsyncIterator[Tally]:
         """Compare everything, and then what moves in the tree, without end; give what each look changed."""
         changes = self.ledger.changes()
         await changes.everything()
-        yield await self.reconcile()
+        yield await self.reconcile(ended=False)
         async for jids in changes.follow():
             yield await self._look(sorted(jids))
 
@@ -128,9 +128,9 @@ class Reconciling:
 
     # ---------------------------------------------------------------- what only the line has
 
-    async def _end_strays(self, seen: set[str], tally: Tally) -> None:
+    async def _end_strays(self, seen: set[str], tally: Tally, *, ended: bool) -> None:
         """End in the line what the tree has ended, and forget what it has forgotten."""
-        async for views in self.kept():
+        async for views in self.kept(ended=ended):
             asked = [
                 view
                 for view in views
@@ -151,7 +151,7 @@ class Reconciling:
             await self.bridge.drop(jid, view.job.id)
             tally.removed.append(jid)
 
-    async def kept(self) -> AsyncIterator[list[View]]:
+    async def kept(self, *, ended: bool = True) -> AsyncIterator[list[View]]:
         """Show all newest versions that the line has, page by page; whoever moves may be shown twice."""
         line = self.bridge.line
         yield await line.running()
@@ -162,7 +162,7 @@ class Reconciling:
             cursor = page.next
             if cursor is None:
                 break
-        for listing in (line.held, line.ended):
+        for listing in (line.held, line.ended) if ended else (line.held,):
             offset = 0
             while True:
                 views = (await listing(offset, PAGE)).views
