@@ -131,6 +131,7 @@ async def settled(scene: Scene) -> Snapshot:
     await eventually(quiet)
     state = await scene.store.snapshot()
     assert violations(state, scene.settings) == []
+    assert await scene.store.check() == []
     assert (state.workers, state.inboxes, state.free, state.waiting) == ({}, {}, 0, 0)
     assert (state.holds, state.kept, state.returning, state.trash) == ({}, {}, [], {})
     assert state.space_used == 0, "all space was given back"
