@@ -110,7 +110,7 @@ async def prepare(scene: Scene) -> None:
     await scene.store.configure(scene.settings)
 
 
-def manifest(rows: int, dice: Random, troubles: dict[int, str] | None = None, seconds: float = 0.1) -> str:
+def manifest(rows: int, dice: Random, troubles: dict[int, str] | None = None, seconds: float = 0.05) -> str:
     """Write a CSV manifest; `troubles` are by row."""
     lines = ["size,trouble,seconds"]
     for row in range(1, rows + 1):
