@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench simulate soak parts lock clean
+.PHONY: help setup run test check bench simulate soak diagrams parts lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -35,6 +35,9 @@ simulate: $(VENV)/.runtime ## play workloads on the Floor in virtual time (ARGS=
 
 soak: $(VENV)/.dev parts ## run the long tests with random faults
 	@$(BIN)/pytest tests/faults -m soak -s $(ARGS)
+
+diagrams: $(VENV)/.runtime ## draw the states in docs/ledger.md from the code
+	@$(BIN)/python tools/diagrams.py
 
 parts: ## install the Debian packages that the tests need, if they are missing
 	@tools/parts.sh

@@ -2,7 +2,6 @@
 
 import asyncio
 import struct
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from maitred.core.settings import SECOND, Settings
 from maitred.store.port import Store
 from maitred.store.valkey import keys
 from tests.conformance.party import NEED, U1, U2, U7
-from tests.conftest import SERVERS, Clock, Servers
+from tests.conftest import SERVERS, Clock
 
 WHO = "user.1"
 FLOOR, COUNTS = "<29d", 24  # a queue with two classes and one stage
@@ -25,13 +24,6 @@ LANE = f"2.05.01.{NEED}"
 @pytest.fixture(params=SERVERS)
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture
-async def server(servers: Servers, kind: str) -> AsyncIterator["Redis"]:
-    client = Redis.from_url(servers.url(kind))
-    yield client
-    await client.aclose()
 
 
 @pytest.fixture

@@ -361,6 +361,11 @@ class Ledger(Both):
             held = [Lease(hold.record, hold.token) for hold in self.holds(worker)]
             self.both(lambda store, w=worker, held=held: store.renew(w, held))  # type: ignore[misc]
 
+    @rule()
+    def check(self) -> None:
+        """Whatever has happened, there is nothing to find."""
+        self.both(lambda store: store.check())
+
     @rule(id=batches, limit=st.integers(1, 4))
     def look(self, id: str, limit: int) -> None:
         async def everything(store: Store) -> Any:

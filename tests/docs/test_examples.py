@@ -14,6 +14,7 @@ from maitred import config
 from maitred.store.port import Stores
 from tests.conftest import Clock
 from tests.docs.floor_story import FloorStory
+from tests.docs.ledger_story import LedgerStory
 from tests.docs.pages import PAGES, ROOT, Block, all_blocks, anchors, blocks, links
 from tests.docs.session import Session, Step, fits, steps
 from tests.docs.story import Story
@@ -46,6 +47,13 @@ async def test_the_stories_of_the_floor_are_true(
     stores: Stores, queue_name: str, clock: Clock, block: Block
 ) -> None:
     await FloorStory(stores, queue_name, clock).play(block.text)
+
+
+@pytest.mark.parametrize("block", all_blocks("ledger"), ids=str)
+async def test_the_stories_of_the_ledger_are_true(
+    stores: Stores, queue_name: str, clock: Clock, block: Block
+) -> None:
+    await LedgerStory(stores, queue_name, clock).play(block.text)
 
 
 @pytest.mark.parametrize("block", all_blocks("toml"), ids=str)
@@ -94,7 +102,7 @@ def test_make_run_is_maitred_up() -> None:
 
 
 def test_every_block_is_of_a_kind_that_is_tried() -> None:
-    tried = {"console", "line", "floor", "toml", "python", "sh", "mermaid"}
+    tried = {"console", "line", "floor", "ledger", "toml", "python", "sh", "mermaid"}
     plain = [str(block) for page in PAGES for block in blocks(page) if block.language not in tried]
     shown = [name for name in plain if not name.startswith("CONTRIBUTING.md")]
     assert not shown, "a block that nobody tries may be wrong"

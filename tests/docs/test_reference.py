@@ -18,7 +18,7 @@ from maitred.http import create_app
 from maitred.service.desk import Desk
 from maitred.store.memory import MemoryStores
 from maitred.store.valkey.keys import NAMES, QUEUES
-from tests.docs.pages import ROOT, all_blocks, rows
+from tests.docs.pages import ROOT, rows
 
 DOCS = ROOT / "docs"
 NO_DURATION = {"order", "eager", "attempts", "max_body", "total", "per_submitter", "url", "durability"}
@@ -76,9 +76,3 @@ def test_every_call_is_described_and_no_other() -> None:
     }
     described = re.findall(r"^### `(\w+ \S+)`$", (DOCS / "http.md").read_text(), re.MULTILINE)
     assert sorted(described) == sorted(there)
-
-
-def test_the_diagram_has_the_states_that_a_document_can_have() -> None:
-    [diagram] = all_blocks("mermaid")
-    states = set(re.findall(r"\b[a-z]+\b(?= -->)|(?<=--> )\b[a-z]+\b", diagram.text))
-    assert states == {"pending", "processing", "completed", "failed"}

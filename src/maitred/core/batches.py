@@ -1,9 +1,10 @@
 """All batches of a queue: who has which, what is to be done for them, and how they follow their jobs."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from maitred.core.batch import (
+    BUCKETS,
     UNFINISHED,
     Batch,
     BatchOrder,
@@ -65,14 +66,13 @@ class Batches:
             raise LockLost
         return batch
 
-    def settle(self, jobs: Iterable[Job], now: int) -> None:
+    def settle(self, jobs: Mapping[int, Job], now: int) -> None:
         """Let every batch follow its jobs: count them, begin, and begin its report when all have ended."""
         if not self.all:
             return
-        found = Counter((job.batch, bucket_of(job)) for job in jobs if job.batch and not job.ledger)
         for batch in self.all.values():
-            for bucket in batch.counts:
-                batch.counts[bucket] = found[(batch.id, bucket)]
+            found = Counter(bucket_of(jobs[row.record]) for row in batch.rows.values() if row.record)
+            batch.counts = {bucket: found[bucket] for bucket in BUCKETS}
             batch.counts["deleted"] = sum(not row.record for row in batch.rows.values())
             begun = batch.sealed or bool(batch.rows)
             if batch.state is BatchState.PENDING and begun:

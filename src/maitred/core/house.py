@@ -240,7 +240,7 @@ class House(Restoring):
         elif denied == "slots" and self.settings.elastic == "squeeze":
             self._lower_one(dice)
         self._cycle(dice)
-        self.batches.settle(self.jobs.values(), self.now)
+        self.batches.settle(self.jobs, self.now)
         return Admission(record, denied)
 
     def _denied(self, order: Order) -> Denial:

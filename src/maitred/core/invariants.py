@@ -212,9 +212,10 @@ def space(snapshot: Snapshot) -> Iterator[Violation]:
 
 
 def batches(snapshot: Snapshot) -> Iterator[Violation]:
-    """Every batch counts what its jobs are, lists each of them, and is no further than they are."""
-    mine = [job for job in snapshot.jobs.values() if job.batch and not job.ledger]
-    found = Counter((job.batch, bucket_of(job)) for job in mine)
+    """Every batch counts its jobs (by their newest version), lists them, and is no further than they are."""
+    mine = [job for _, job in sorted(snapshot.jobs.items()) if job.batch and not job.ledger]
+    newest = {(job.batch, job.id): job for job in mine}
+    found = Counter((job.batch, bucket_of(job)) for job in newest.values())
     for id, batch in snapshot.batches.items():
         deleted = sum(not row.record for row in batch.rows.values())
         counts = {bucket: found[(id, bucket)] for bucket in BUCKETS} | {"deleted": deleted}

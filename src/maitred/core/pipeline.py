@@ -112,9 +112,16 @@ class Pipeline(Seating):
             job.code, job.message, job.result, job.ended_at = "", "", b"", 0
             job.band = Band.SCHEDULED if job.band is Band.FRONT else job.band
             job.release = self.now
+            self._fit_into_stages(job)
             if job.expires_at <= self.now:
                 job.expires_at = 0
             self._stand(job)
+
+    def _fit_into_stages(self, job: Job) -> None:
+        """Let a job that ended under other stages go on at one that the queue has now."""
+        job.stage = min(job.stage, len(self.settings.stages))
+        if self.settings.staged:
+            job.need = self.settings.need(max(job.stage, 1))
 
     def _not_frozen(self, job: Job) -> None:
         batch = self.batches.all.get(job.batch)

@@ -102,7 +102,7 @@ class Seating:
             yield
         finally:
             self._cycle(dice)
-            self.batches.settle(self.jobs.values(), self.now)
+            self.batches.settle(self.jobs, self.now)
 
     def _catch_up(self, now: int) -> None:
         self.now = max(self.now, now)
@@ -270,7 +270,7 @@ class Seating:
     def _shift(self, lost: list[Lease], worker: str, dice: bytes) -> Shift:
         known = worker in self.floor.workers
         starts = self._cycle(dice, worker)
-        self.batches.settle(self.jobs.values(), self.now)
+        self.batches.settle(self.jobs, self.now)
         return Shift(lost, starts, self.moment(), known=known)
 
     def _held(self, worker: str, lease: Lease) -> Hold | None:

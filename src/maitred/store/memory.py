@@ -481,7 +481,7 @@ class MemoryStore:
             limits=tuple(house.floor.limits),
             used=tuple(house.floor.used),
             holds=tuple(house.holds.flags.values()),
-            space_used=house.space_used,
+            space_used=house.space_used if house.settings.space else 0,
         )
 
     async def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[Violation]:

@@ -119,6 +119,7 @@ class Status:
 
     `counts` counts every version that is kept, `jobs` each job once. `limits` and `used` are the units of
     each level, and how many of them running jobs hold. `holds` are those of submitters, profiles and batches.
+    `space_used` is what is taken of the budget, 0 in a queue without one.
     """
 
     settings: Settings

@@ -30,6 +30,7 @@ LIBRARY_ORDER = (
     "reclaim",
     "cycle",
     "views",
+    "checking",
 )
 # What the scripts share with the core: words as names of their own, bounds in the table C.
 WORDS = {

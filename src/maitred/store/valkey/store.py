@@ -74,6 +74,7 @@ from maitred.store.port import (
 from maitred.store.valkey import keys
 from maitred.store.valkey.batches import CODES, decode_batch, decode_batches, illegal_move, read_state
 from maitred.store.valkey.calls import Calls
+from maitred.store.valkey.checking import check
 from maitred.store.valkey.coalesce import Coalescer
 from maitred.store.valkey.connection import Address
 from maitred.store.valkey.dump import read_dump
@@ -95,9 +96,6 @@ from maitred.store.valkey.records import (
     text,
 )
 
-# In an order in which the repair of one part can rely on the parts before.
-CHECKED_PARTS = ("jobs", "stacks", "nonces", "places", "own", "ids", "ended", "expiry", "totals")
-PAGE = 200
 BATCHES_AT_ONCE = 200
 
 _REFUSALS: dict[bytes, type[MaitredError]] = {
@@ -477,22 +475,7 @@ class ValkeyStore:
 
     async def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[Violation]:
         """Look for broken invariants page by page, so that no step blocks the server for long."""
-        found: list[Violation] = []
-        for part in CHECKED_PARTS:
-            cursors, looked_at = [b"0"], 0
-            while cursors:
-                following, seen, faults, long = await self._call(
-                    "check", part, cursors.pop(), PAGE, int(repair)
-                )
-                cursors += [cursor for cursor in (following, *long) if cursor]
-                looked_at += seen
-                found += [
-                    Violation(text(faults[i]), text(faults[i + 1]), bool(faults[i + 2]))
-                    for i in range(0, len(faults), 3)
-                ]
-                if progress:
-                    progress(part, looked_at)
-        return found
+        return await check(self._call, repair=repair, progress=progress)
 
     async def snapshot(self) -> Snapshot:
         """Give all state at one moment."""

@@ -8,7 +8,7 @@ local function make(q, args)
   local b = { id = id, state = 'p', sealed = sealing and not expanding, sealing = sealing, expanding = expanding,
     unsent = false, created = q.now, modified = q.now, aged = q.now, sequence = 0, tries = 0, try_at = 0, locked = 0,
     counts = { 0, 0, 0, 0, 0, 0 }, rows = 0, external = args[3], submitter = args[4], profile = args[5], fault = '',
-    owner = '', token = '', dirty = true, was = { work = false, unsent = false, try_at = 0, aged = -1 } }
+    owner = '', token = '', dirty = true, named = {}, was = { work = false, unsent = false, try_at = 0, aged = -1 } }
   q.batches, q.rows = q.batches or {}, q.rows or {}
   q.batches[id] = b
   q.batches_made = q.batches_made + 1

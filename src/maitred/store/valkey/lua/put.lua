@@ -150,9 +150,11 @@ local function enlist(q, r, o, old)
   end
   if not b then return end
   local row = batch.row_at(q, b.id, r.id)
+  local before_it = row and job_at(q, row.record)
+  if before_it then batch.count(q, b.id, before_it, -1) end
   change_extra(q, r).batch = b.id
-  batch.count(q, b.id, r, 1)
   batch.set_row(q, b, r.id, r.key, o.more and o.label ~= '' and o.label or row and row.label or '', '')
+  batch.count(q, b.id, r, 1)
   b.modified, b.aged = q.now, q.now
 end
 

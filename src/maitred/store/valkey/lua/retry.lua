@@ -12,11 +12,13 @@ local function retry(q, r)
   call('ZREM', q.prefix .. (x.batch == '' and K.Ended or K.Kept), r.key)
   counted(q, r, -1)
   set_message(r, '')
-  r.phase = 'W'
+  -- It may have ended when the queue had other stages.
+  r.phase, r.stage = 'W', math.min(r.stage, #q.settings.stages)
   counted(q, r, 1)
   r.retries, r.attempt, r.unspent, r.ended = r.retries + 1, 0, 0, 0
   if r.band == FRONT then r.band = SCHEDULED end
   r.release = q.now
+  if q.settings.staged then r.need = STAGE .. q.settings.stages[math.max(r.stage, 1)] end
   if r.expires <= q.now then r.expires = 0 end
   stand(q, r)
 end

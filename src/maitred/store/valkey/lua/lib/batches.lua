@@ -9,6 +9,7 @@ local BATCH = '<c1BdddI4I4ddddddddd'
 local WORDS = 'Hc0Hc0Hc0I4c0Hc0Bc0'
 local SEALED, SEALING, EXPANDING, UNSENT = 1, 2, 4, 8
 local NOBODY = string.rep('\0', 8)
+batch.NOBODY = NOBODY
 -- From each state, the states that a batch may move to.
 local MOVES = { p = 'wh', w = 'rh', h = 'pw', r = 'cf', c = '', f = 'u', u = 'cf' }
 
@@ -29,7 +30,8 @@ function batch.is_frozen(b)
   return b.state == 'r' or (b.state == 'u' and batch.unfinished(b) == 0)
 end
 
-local function has_work(b)
+-- Whether a server has to expand or report it.
+function batch.has_work(b)
   return (b.expanding and (b.state == 'p' or b.state == 'w')) or batch.is_frozen(b)
 end
 
@@ -40,8 +42,8 @@ local function decode_batch(id, bytes)
     expanding = bit_of(flags, EXPANDING), unsent = bit_of(flags, UNSENT), created = created, modified = modified, aged = aged,
     sequence = sequence, tries = tries, try_at = try_at, locked = locked, counts = { c1, c2, c3, c4, c5, c6 },
     rows = rows, external = external, submitter = submitter, profile = profile, fault = fault, owner = owner,
-    token = token, dirty = false }
-  b.was = { work = has_work(b), unsent = b.unsent, try_at = try_at, aged = aged }
+    token = token, dirty = false, named = {} }
+  b.was = { work = batch.has_work(b), unsent = b.unsent, try_at = try_at, aged = aged }
   return b
 end
 
@@ -76,16 +78,27 @@ function batch.move(q, b, state)
 end
 
 -- 1 pending, 2 held, 3 processing, 4 failed, 5 completed, 6 deleted
-local function bucket_of(r)
+function batch.bucket_of(r)
   if r.phase == 'E' then return string.byte(r.tail) > 0 and 4 or 5 end
   if r.phase == 'H' then return 2 end
   return r.stage == 0 and 1 or 3
 end
 
+-- A job is counted once, by the version that its row names.
+local function is_counted(q, b, r)
+  local known = b.named[r.key]
+  if known == nil then
+    local row = batch.row_at(q, b.id, r.id)
+    known = row ~= nil and row.record == r.key
+    b.named[r.key] = known
+  end
+  return known
+end
+
 function batch.count(q, id, r, by)
   local b = batch.at(q, id)
-  if b then
-    local bucket = bucket_of(r)
+  if b and is_counted(q, b, r) then
+    local bucket = batch.bucket_of(r)
     b.counts[bucket], b.dirty = b.counts[bucket] + by, true
   end
 end
@@ -109,7 +122,7 @@ function batch.set_row(q, b, job, record, label, reported)
   q.rows[b.id] = q.rows[b.id] or {}
   q.rows[b.id][job] = { record = record, label = label, reported = reported,
     number = known and known.number or not known and b.rows }
-  b.dirty = true
+  b.dirty, b.named = true, {}
 end
 
 local function write_rows(q, id, rows)
@@ -138,7 +151,7 @@ end
 
 -- Lists a batch by what is to be done for it.
 local function list_batch(q, b)
-  local work, was = has_work(b), b.was
+  local work, was = batch.has_work(b), b.was
   if work ~= was.work then
     if work then
       call('ZADD', q.prefix .. K.BatchWork, batch.number(b.id), b.id)

@@ -1,6 +1,6 @@
 -- Holds: flags of submitters, profiles and batches in `Holds`, and the jobs that each of them keeps in `HeldBy.<flag>`;
 -- `Held` has all jobs that are held. What was taken away is in `Returning` until its jobs have come back.
--- gives: hold_reason, holds_of, set_held, unlist_held, raise_flag, lower_flag, lacks_space, over_budget
+-- gives: flags_of, hold_reason, holds_of, set_held, unlist_held, raise_flag, lower_flag, lacks_space, over_budget
 
 -- The flags that would concern a job, the nearest first.
 local function flags_of(q, r)

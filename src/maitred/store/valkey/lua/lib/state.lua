@@ -1,7 +1,7 @@
 -- One call's view of the queue. `open` reads the floor, the settings and the crews in one command; jobs and
 -- places that change are gathered and written together by `flush` and `close`.
 
--- gives: new_floor, remember, read_lanes, read_settings, read_crews, limits_of, open, next_seq, extra_of, change_extra, must_say, counted, hmget, take_out, load_jobs, load_whole, job_at, new_job, touch, forget, add, flush, write_hash, write_ids, close, send, newest_of, versions
+-- gives: new_floor, remember, read_lanes, read_settings, read_crews, limits_of, open, next_seq, extra_of, change_extra, must_say, count_of, counted, hmget, take_out, load_jobs, load_whole, job_at, new_job, touch, forget, add, flush, write_hash, write_ids, close, send, newest_of, versions
 
 local FLOOR, FLOOR_SIZE = '<dddddddddddddddddddddd', 176
 local formats, memo = {}, {}
@@ -161,10 +161,17 @@ local function count_of(r)
   return r.stage == 0 and 1 or 4 + r.stage
 end
 
--- What only some jobs have; not to be changed here.
+-- What only some jobs have; not to be changed here. A job for which it was lost goes on without.
 local function extra_of(q, r)
   if r.flags < EXTRA then return NO_EXTRA end
-  if not r.extra then r.extra = decode_extra(call('HGET', q.prefix .. K.Jobs, 'x' .. r.key)) end
+  if not r.extra then
+    local bytes = call('HGET', q.prefix .. K.Jobs, 'x' .. r.key)
+    if not bytes then
+      mark(r, EXTRA, false)
+      return NO_EXTRA
+    end
+    r.extra = decode_extra(bytes)
+  end
   return r.extra
 end
 
