@@ -107,6 +107,38 @@ class Crew:
             await asyncio.gather(*tasks)
         await self.come_up()
 
+    @contextlib.asynccontextmanager
+    async def killed_at(self, moments: Sequence[int]) -> AsyncIterator[asyncio.Event]:
+        """Kill one of the crew or the store whenever so many runs have begun; at the end all are up again.
+
+        Gives an event that is set when the last was killed.
+        """
+        over = asyncio.Event()
+        task = asyncio.create_task(self._kill_at(sorted(moments), over))
+        try:
+            yield over
+        finally:
+            over.set()
+            await task
+        await self.come_up()
+
+    async def _kill_at(self, moments: Sequence[int], over: asyncio.Event) -> None:
+        coming: list[asyncio.Task[None]] = []
+        kinds = ["server", "worker", "store"] * len(moments)
+        for moment, kind in zip(moments, kinds, strict=False):
+            while len(self.scene.lines("begin")) < moment and not await self._passes(0.02, over):
+                pass
+            if kind == "store":
+                self.scene.server.kill()
+                self.kills["store kill"] += 1
+                await self.scene.server.start()
+            else:
+                member = self.dice.choice(self.servers if kind == "server" else self.workers)
+                self.kills[f"{kind} kill"] += await self._harm(member, "kill")
+                coming.append(asyncio.create_task(member.comes_up()))
+        over.set()
+        await asyncio.gather(*coming)
+
     async def _keep_killing(self, name: str, member: Member, life: float, over: asyncio.Event) -> None:
         while not await self._passes(self.dice.uniform(0, 2 * life + member.took), over):
             way = self.dice.choice(self.ways)

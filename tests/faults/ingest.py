@@ -110,7 +110,7 @@ async def prepare(scene: Scene) -> None:
     await scene.store.configure(scene.settings)
 
 
-def manifest(rows: int, dice: Random, troubles: dict[int, str] | None = None, seconds: float = 0.1) -> str:
+def manifest(rows: int, dice: Random, troubles: dict[int, str] | None = None, seconds: float = 0.05) -> str:
     """Write a CSV manifest; `troubles` are by row."""
     lines = ["size,trouble,seconds"]
     for row in range(1, rows + 1):
@@ -131,6 +131,7 @@ async def settled(scene: Scene) -> Snapshot:
     await eventually(quiet)
     state = await scene.store.snapshot()
     assert violations(state, scene.settings) == []
+    assert await scene.store.check() == []
     assert (state.workers, state.inboxes, state.free, state.waiting) == ({}, {}, 0, 0)
     assert (state.holds, state.kept, state.returning, state.trash) == ({}, {}, [], {})
     assert state.space_used == 0, "all space was given back"

@@ -12,6 +12,7 @@ import random
 import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ from tests.waiting import eventually
 
 JOBS = int(os.environ.get("MAITRED_SOAK_JOBS", "1000"))
 PROFILE = "dryad"
+Fire = Callable[[Crew], AbstractAsyncContextManager[asyncio.Event]]
 Call = Callable[[Client], Awaitable[object]]
 ADA = {"type": "user", "id": "ada"}
 
@@ -65,7 +67,7 @@ class Desk:
         self.names[id], self.rows[id] = name, payload.count("\n") - 1
         return id
 
-    async def delivered(self, id: str, sequence: int, patience: float) -> Batch:
+    async def delivered(self, id: str, sequence: int) -> Batch:
         """Wait until a report is stored, and sent if it is to be."""
         store = self.crew.scene.store
 
@@ -79,7 +81,7 @@ class Desk:
                     return batch
             return None
 
-        found = await eventually(look, patience)
+        found = await eventually(look, patience=900)
         assert found
         return found
 
@@ -159,7 +161,7 @@ def keys_in(report: dict[str, Any]) -> dict[str, list[str]]:
     return {end: [row["key"] for row in report[end]] for end in ("completed", "failed", "deleted")}
 
 
-async def endure(scene: Scene, seed: int, large: int, small: int, fire: float) -> None:
+async def endure(scene: Scene, seed: int, large: int, small: int, fire: Fire) -> None:
     """Let one large batch and some small ones, one after the other, pass through the fire."""
     dice = random.Random(seed)
     await prepare(scene)
@@ -167,14 +169,13 @@ async def endure(scene: Scene, seed: int, large: int, small: int, fire: float) -
     await crew.come_up()
     async with listening() as receiver:
         desk = Desk(crew, receiver)
-        async with crew.under_fire(life=0.7, store_life=2.0) as over:
-            asyncio.get_running_loop().call_later(fire, over.set)
+        async with fire(crew):
             mood = asyncio.create_task(moods(receiver, random.Random(seed + 2)))
             first = await desk.submit("large", manifest(large, dice))
             for number in range(small):
                 id = await desk.submit(f"small-{number}", manifest(dice.randint(1, 9), dice))
-                await desk.delivered(id, 1, patience=fire + 120)
-            await desk.delivered(first, 1, patience=fire + 300)
+                await desk.delivered(id, 1)
+            await desk.delivered(first, 1)
             mood.cancel()
         await crew.leave()
         state = await settled(scene)
@@ -255,7 +256,7 @@ def assert_only_what_failed_was_retried(keys: dict[str, set[str]], jobs: dict[st
     assert all(any(run.code in ("error", "lost") for run in job.timeline) for job in stumbled)
 
 
-async def endure_failures(scene: Scene, seed: int, rows: int, fire: float) -> None:
+async def endure_failures(scene: Scene, seed: int, rows: int, fire: Fire) -> None:
     """Let a batch fail under fire, retry it, and ask for two update reports."""
     dice = random.Random(seed)
     await prepare(scene)
@@ -264,19 +265,18 @@ async def endure_failures(scene: Scene, seed: int, rows: int, fire: float) -> No
     await crew.come_up()
     async with listening() as receiver:
         desk = Desk(crew, receiver)
-        async with crew.under_fire(life=0.7, store_life=2.0) as over:
-            asyncio.get_running_loop().call_later(fire, over.set)
+        async with fire(crew) as over:
             id = await desk.submit("failing", manifest(rows, dice, troubles), profile_name=PROFILE)
             operator = Operator(crew, random.Random(seed + 2), id)
             meddling = asyncio.create_task(operator.meddle(over))
-            first = await desk.delivered(id, 1, patience=fire + 300)
+            first = await desk.delivered(id, 1)
             (scene.home / "mended").touch()
             await desk.retry(id)
             await desk.ask_for_update(id, 2)
-            second = await desk.delivered(id, 2, patience=fire + 300)
+            second = await desk.delivered(id, 2)
             await desk.retry(id)
             await desk.ask_for_update(id, 3)
-            await desk.delivered(id, 3, patience=fire + 300)
+            await desk.delivered(id, 3)
             over.set()
             await meddling
         await crew.leave()
@@ -302,7 +302,12 @@ async def endure_failures(scene: Scene, seed: int, rows: int, fire: float) -> No
 async def test_each_row_is_one_job_that_ends_once_with_one_report_whatever_is_killed(
     scene: Scene, seed: int
 ) -> None:
-    await endure(scene, seed, large=110, small=2, fire=10)
+    moments = random.Random(seed).sample(range(110 * len(INGEST)), 9)
+    await endure(scene, seed, large=110, small=1, fire=lambda crew: crew.killed_at(moments))
+
+
+def again_and_again(crew: Crew) -> AbstractAsyncContextManager[asyncio.Event]:
+    return crew.under_fire(life=0.7, store_life=2.0)
 
 
 @pytest.mark.soak
@@ -310,14 +315,15 @@ async def test_each_row_is_one_job_that_ends_once_with_one_report_whatever_is_ki
 async def test_a_thousand_jobs_end_once_with_one_report_whatever_is_killed(scene: Scene) -> None:
     seed = int(os.environ.get("MAITRED_SOAK_SEED", secrets.randbelow(1 << 32)))
     print(f"\nseed {seed}, {JOBS} jobs")  # noqa: T201 - whoever repeats the run needs it
-    await endure(scene, seed, large=JOBS, small=10, fire=600)
+    await endure(scene, seed, large=JOBS, small=10, fire=again_and_again)
 
 
 @pytest.mark.parametrize("seed", [1])
 async def test_b13_b14_what_failed_is_retried_and_told_once_whatever_is_killed(
     scene: Scene, seed: int
 ) -> None:
-    await endure_failures(scene, seed, rows=60, fire=10)
+    moments = random.Random(seed).sample(range(50 * len(INGEST)), 6)
+    await endure_failures(scene, seed, rows=50, fire=lambda crew: crew.killed_at(moments))
 
 
 @pytest.mark.soak
@@ -325,4 +331,4 @@ async def test_b13_b14_what_failed_is_retried_and_told_once_whatever_is_killed(
 async def test_a_thousand_jobs_fail_and_are_retried_and_told_once_whatever_is_killed(scene: Scene) -> None:
     seed = int(os.environ.get("MAITRED_SOAK_SEED", secrets.randbelow(1 << 32)))
     print(f"\nseed {seed}, {JOBS} jobs")  # noqa: T201 - whoever repeats the run needs it
-    await endure_failures(scene, seed, rows=JOBS, fire=600)
+    await endure_failures(scene, seed, rows=JOBS, fire=again_and_again)

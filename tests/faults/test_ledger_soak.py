@@ -45,13 +45,13 @@ VERBS = {
     "hold": 6,
     "unhold": 6,
     "hold_batch": 4,
-    "unhold_batch": 4,
+    "unhold_batch": 10,
     "hold_profile": 2,
-    "unhold_profile": 2,
+    "unhold_profile": 6,
     "update_batch": 8,
     "remove_batch": 1,
     "pause": 1,
-    "resume": 1,
+    "resume": 4,
 }
 ENDS = (BatchState.COMPLETED, BatchState.FAILED)
 
@@ -86,7 +86,7 @@ class Guests:
 
     async def _do(self, verb: str, number: int) -> None:
         key = f"j{self.dice.randrange(max(1, number - 60), number + 1)}"
-        batch = self.dice.choice(self.batches[-4:]) if self.batches else "bid0000000000"
+        batch = self.dice.choice(self.batches[-8:]) if self.batches else "bid0000000000"
         profile = self.dice.choice(PROFILES)
         store = self.store
         calls: dict[str, Callable[[], Awaitable[object]]] = {
@@ -195,7 +195,6 @@ async def test_every_job_and_batch_ends_once_through_minutes_of_turmoil(scene: S
     seed = int(os.environ.get("MAITRED_SOAK_SEED", secrets.randbelow(1 << 32)))
     print(f"\nseed {seed}, {SECONDS:g} s")  # noqa: T201 - whoever repeats the run needs it
     await prepare(scene)
-    until = asyncio.get_running_loop().time() + SECONDS
     async with Cutter(scene.server.socket, random.Random(seed), longest=100_000) as cutter:
         stores = ValkeyStores(cutter.url)
         guests = Guests(stores.queue(QUEUE), random.Random(seed + 1))
@@ -203,7 +202,7 @@ async def test_every_job_and_batch_ends_once_through_minutes_of_turmoil(scene: S
         crew = Crew(scene, random.Random(seed + 2), ways=ways, url=cutter.url)
         await crew.come_up()
         async with crew.under_fire(life=1.5, store_life=6.0):
-            await guests.keep_coming(until)
+            await guests.keep_coming(asyncio.get_running_loop().time() + SECONDS)
         await stores.close()
         cutter.longest = None
         await let_all_go_on(scene.store)

@@ -14,6 +14,7 @@ from maitred.core.stages import INGEST
 from maitred.errors import StoreUnavailable
 from maitred.service.clerk import Clerk
 from maitred.service.clerks import Clerks
+from maitred.service.delivery import post
 from maitred.service.intake import accept
 from maitred.store.memory import MemoryStores
 from maitred.store.port import Store, Stores
@@ -357,6 +358,35 @@ async def test_two_clerks_share_the_batches_and_do_each_once(office: Office, add
     await asyncio.gather(*tasks, return_exceptions=True)
     assert sorted(done) == sorted(f"{id}/{n}" for id in ids for n in (1, 2, 3))
     assert sorted(each.headers["webhook-id"] for each in address.requests) == [f"{id}.1" for id in ids]
+
+
+async def test_addresses_that_keep_silent_do_not_keep_others_from_being_reported(
+    office: Office, address: Address
+) -> None:
+    address.silent = True
+    silent = [await office.submit(response_url=address.at("/r", Reply(200))) for _ in range(6)]
+    task = asyncio.create_task(office.clerk.run())
+
+    async def all_are_waiting() -> bool:
+        return len(address.requests) == len(silent)
+
+    await eventually(all_are_waiting)
+    await completed(office, await office.submit())
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert {(await office.batch(id)).tries for id in silent} == {0}, "all of them are still waited for"
+
+
+@pytest.mark.parametrize("reply", [Reply(200, endless=b"x"), Reply(503, endless=b"x" * 65536)])
+async def test_an_answer_without_end_counts_by_its_status(address: Address, reply: Reply) -> None:
+    answer, said = await post(address.at("/r", reply), b"{}", media_type="text/plain", id="b.1")
+    assert (answer, said) == ("sent" if reply.status == 200 else "again", f"{reply.status} X")
+
+
+async def test_a_head_that_never_ends_is_waited_for_so_long_and_no_longer(address: Address) -> None:
+    slow = Reply(raw=b"HTTP/1.1 200 X\r\n", endless=b"X-More: 1\r\n")
+    answer, said = await post(address.at("/r", slow), b"{}", media_type="text/plain", id="b.1", patience=0.2)
+    assert answer == "again", said
 
 
 async def test_a_clerk_that_is_stopped_gives_its_lock_up_at_once(office: Office, address: Address) -> None:

@@ -25,6 +25,8 @@ from maitred.wire import decode_json, encode_json, read_batch
 from maitred.wire.batch import ResponseType
 
 ERRANDS_AT_ONCE = 4
+# A send is a wait for somebody else's server, and must not keep others from being expanded and reported.
+SENDS_AT_ONCE = 64
 ROWS_PER_CALL = 500
 SAFETY_NET = 1.0
 LONGEST_FAULT = 10_000
@@ -51,6 +53,7 @@ class Clerk:
         self._safety_net = safety_net
         self._news = asyncio.Event()
         self._at_work: set[asyncio.Task[None]] = set()
+        self._sending: set[asyncio.Task[None]] = set()
         self._trouble = ""
 
     def wake(self) -> None:
@@ -68,9 +71,10 @@ class Clerk:
                         async with asyncio.timeout(self._safety_net):
                             await self._news.wait()
         finally:
-            for task in self._at_work:
+            tasks = self._at_work | self._sending
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*self._at_work, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def work_off(self) -> int:
         """Do all that can be done now, one errand after the other; give how many there were."""
@@ -82,7 +86,7 @@ class Clerk:
 
     async def _begin(self) -> bool:
         """Begin an errand, if there is one and a hand is free."""
-        if len(self._at_work) >= ERRANDS_AT_ONCE:
+        if len(self._at_work) >= ERRANDS_AT_ONCE or len(self._sending) >= SENDS_AT_ONCE:
             return False
         try:
             errand = await self._lock()
@@ -93,12 +97,13 @@ class Clerk:
         if errand is None:
             return False
         task = asyncio.create_task(self._do(*errand))
-        self._at_work.add(task)
+        (self._sending if errand[0].work == "send" else self._at_work).add(task)
         task.add_done_callback(self._ended)
         return True
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._at_work.discard(task)
+        self._sending.discard(task)
         if not task.cancelled() and (error := task.exception()):
             _log.error("a batch could not be worked on", queue=self._store.queue, exc_info=error)
         self._news.set()

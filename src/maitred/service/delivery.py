@@ -1,5 +1,10 @@
-"""Sending a report to its response address: one try, and what follows from the answer."""
+"""Sending a report to its response address: one try, and what follows from the answer.
 
+A try takes so long and no longer, whatever the address does, and nothing is read of what it says but its
+status: one that never ends its answer costs no more than one that does not answer.
+"""
+
+import asyncio
 import random
 import time
 from typing import Literal
@@ -21,6 +26,7 @@ async def post(
     *,
     media_type: str,
     id: str,
+    patience: float = PATIENCE,
 ) -> tuple[Answer, str]:
     """Send it once. Give whether it arrived, may arrive later, or never will, and what was answered."""
     headers = {
@@ -29,12 +35,21 @@ async def post(
         "webhook-timestamp": str(int(time.time())),
     }
     try:
-        async with httpx.AsyncClient(timeout=PATIENCE, trust_env=False) as client:
-            answer = await client.post(url, content=content, headers=headers)
+        async with (
+            asyncio.timeout(patience),
+            httpx.AsyncClient(timeout=patience, trust_env=False) as client,
+            client.stream("POST", url, content=content, headers=headers) as answer,
+        ):
+            return _understood(answer)
+    except TimeoutError:
+        return "again", f"did not answer within {patience:g} seconds"
     except httpx.InvalidURL as error:
         return "refused", str(error)
     except httpx.HTTPError as error:
         return "again", str(error) or type(error).__name__
+
+
+def _understood(answer: httpx.Response) -> tuple[Answer, str]:
     said = f"{answer.status_code} {answer.reason_phrase}".rstrip()
     if answer.is_success:
         return "sent", said
