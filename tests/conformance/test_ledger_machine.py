@@ -270,10 +270,10 @@ class Ledger(Both):
     def seal_plainly(self, id: str) -> None:
         self.both(lambda store: store.seal_batch(id))
 
-    @staticmethod
-    def name(kind: HoldKind, number: int) -> str:
+    def name(self, kind: HoldKind, number: int) -> str:
         if kind == "batch":
-            return BATCHES[number]
+            # Where the ledger is a tree, a batch that is held is only a name.
+            return "no such" if self.reference._house.settings.ledger else BATCHES[number]
         return str(PEOPLE[number % 2]) if kind == "submitter" else PROFILES[1 + number % 2]
 
     @rule(id=ids)

@@ -148,7 +148,7 @@ class Pipeline(Seating):
             if held.kind == "job":
                 self._hold_one(held)
             else:
-                if held.kind == "batch" and not self.settings.ledger:
+                if held.kind == "batch" and not self._only_named(held.name):
                     self._hold_batch(held.name)
                 self.holds.raise_flag(held)
 
@@ -178,8 +178,7 @@ class Pipeline(Seating):
                     self.holds.drop(job)
                     self._stand(job)
                 return
-            # Where the ledger is a tree, a batch is only a name here.
-            batch = self._batch(name) if kind == "batch" and not self.settings.ledger else None
+            batch = self._batch(name) if kind == "batch" and not self._only_named(name) else None
             lowered = self.holds.lower_flag(kind, name)
             if batch:
                 if not lowered:
@@ -190,6 +189,10 @@ class Pipeline(Seating):
     def _resume_batch(self, batch: Batch) -> None:
         begun = batch.sealed or batch.rows
         batch.move(BatchState.PROCESSING if begun else BatchState.PENDING, self.now)
+
+    def _only_named(self, id: str) -> bool:
+        """Tell whether a batch is only a name here, since the ledger is a tree elsewhere."""
+        return bool(self.settings.ledger) and id not in self.batches.all
 
     def _batch(self, id: str) -> Batch:
         batch = self.batches.all.get(id)

@@ -16,7 +16,8 @@ end
 
 local function hold_batch(q, id)
   local b = batch.at(q, id)
-  if not b then return 'unknown-batch' end
+  -- Where the ledger is a tree elsewhere, a batch is only a name here.
+  if not b then return q.settings.ledger == '' and 'unknown-batch' or nil end
   return batch.move(q, b, 'h')
 end
 
@@ -28,7 +29,7 @@ verb.hold = function(keys, args)
   if kind == 'job' then
     refusal = hold_one(q, name, text)
   else
-    if kind == 'batch' and q.settings.ledger == '' then refusal = hold_batch(q, name) end
+    if kind == 'batch' then refusal = hold_batch(q, name) end
     if not refusal then raise_flag(q, kind .. ':' .. name, text) end
   end
   local _, moment = finish_verb(q)

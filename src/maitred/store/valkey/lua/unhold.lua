@@ -15,7 +15,12 @@ end
 
 local function unhold_batch(q, id)
   local b = batch.at(q, id)
-  if not b then return 'unknown-batch' end
+  if not b and q.settings.ledger == '' then return 'unknown-batch' end
+  if not b then
+    -- The ledger is a tree elsewhere, and a batch is only a name here.
+    lower_flag(q, 'batch:' .. id)
+    return nil
+  end
   if not lower_flag(q, 'batch:' .. id) then return 'not-held' end
   return batch.move(q, b, (b.sealed or b.rows > 0) and 'w' or 'p')
 end
@@ -27,7 +32,7 @@ verb.unhold = function(keys, args)
   local kind, name, refusal = args[3], args[4], nil
   if kind == 'job' then
     refusal = unhold_one(q, name)
-  elseif kind == 'batch' and q.settings.ledger == '' then
+  elseif kind == 'batch' then
     refusal = unhold_batch(q, name)
   else
     lower_flag(q, kind .. ':' .. name)
