@@ -25,7 +25,15 @@ from maitred.errors import Conflict, StoreError
 from maitred.wire import BatchDocument
 from maitred.wire.codec import decode_json
 from tests.faults.crew import Crew, moods
-from tests.faults.ingest import BUDGET, assert_each_stage_counted_once, jobs_of, manifest, prepare, settled
+from tests.faults.ingest import (
+    BUDGET,
+    assert_each_stage_counted_once,
+    checkm,
+    jobs_of,
+    manifest,
+    prepare,
+    settled,
+)
 from tests.faults.scene import QUEUE, Scene
 from tests.service.address import Address, Reply, listening
 from tests.waiting import eventually
@@ -50,12 +58,11 @@ class Desk:
         self.names: dict[str, str] = {}
         self.rows: dict[str, int] = {}
 
-    async def submit(self, name: str, payload: str, **more: Any) -> str:
+    async def submit(self, name: str, rows: int, **more: Any) -> str:
         """Submit a batch under a name of its own, again and again until that is answered; give its id."""
         body = {
             "external_id": name,
             "submitter": ADA,
-            "payload": payload,
             "response_url": address_of(self.receiver, name),
             **more,
         }
@@ -64,7 +71,7 @@ class Desk:
             return await client.submit_batch(QUEUE, body)
 
         id = (await self.crew.ask(call)).id
-        self.names[id], self.rows[id] = name, payload.count("\n") - 1
+        self.names[id], self.rows[id] = name, rows
         return id
 
     async def delivered(self, id: str, sequence: int) -> Batch:
@@ -162,18 +169,21 @@ def keys_in(report: dict[str, Any]) -> dict[str, list[str]]:
 
 
 async def endure(scene: Scene, seed: int, large: int, small: int, fire: Fire) -> None:
-    """Let one large batch and some small ones, one after the other, pass through the fire."""
+    """Let a large batch and some small ones, whose manifests have to be fetched, pass through the fire."""
     dice = random.Random(seed)
     await prepare(scene)
     crew = Crew(scene, random.Random(seed + 1))
     await crew.come_up()
-    async with listening() as receiver:
+    async with listening() as receiver, listening() as stock:
         desk = Desk(crew, receiver)
         async with fire(crew):
             mood = asyncio.create_task(moods(receiver, random.Random(seed + 2)))
-            first = await desk.submit("large", manifest(large, dice))
+            first = await desk.submit("large", large, payload=manifest(large, dice))
             for number in range(small):
-                id = await desk.submit(f"small-{number}", manifest(dice.randint(1, 9), dice))
+                rows = dice.randint(1, 9)
+                listed = stock.at(f"/{number}", Reply(503), Reply(body=checkm(rows, dice)))
+                run = {"args": {"trouble": "", "seconds": 0.05}}
+                id = await desk.submit(f"small-{number}", rows, payload_filename=listed, run=run)
                 await desk.delivered(id, 1)
             await desk.delivered(first, 1)
             mood.cancel()
@@ -266,7 +276,9 @@ async def endure_failures(scene: Scene, seed: int, rows: int, fire: Fire) -> Non
     async with listening() as receiver:
         desk = Desk(crew, receiver)
         async with fire(crew) as over:
-            id = await desk.submit("failing", manifest(rows, dice, troubles), profile_name=PROFILE)
+            id = await desk.submit(
+                "failing", rows, payload=manifest(rows, dice, troubles), profile_name=PROFILE
+            )
             operator = Operator(crew, random.Random(seed + 2), id)
             meddling = asyncio.create_task(operator.meddle(over))
             first = await desk.delivered(id, 1)
