@@ -207,8 +207,8 @@ class IllegalMove(Conflict):
 
     def __init__(self, old: str = "", new: str = "") -> None:
         """Name both states."""
-        self.old, self.new = old, new
-        super().__init__(f"from {old!r} there is no move to {new!r}" if old else None)
+        self.old, self.new = str(old), str(new)
+        super().__init__(f"from {self.old!r} there is no move to {self.new!r}" if old else None)
 
 
 class BatchSealed(Conflict):

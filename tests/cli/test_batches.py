@@ -42,6 +42,12 @@ def test_a_manifest_is_submitted_from_a_file_with_every_option(served: Terminal,
     assert (again["outcome"], again["id"]) == ("known", batch["id"])
 
 
+def test_a_batch_that_seals_itself_does_not_ask_for_jobs(served: Terminal, manifest: str) -> None:
+    told = served.tells("batch", "submit", manifest, "--handler", "grade")
+    assert "outcome created" in told
+    assert "jobs can be added" not in told
+
+
 def test_a_manifest_can_come_from_the_input_or_an_address(served: Terminal) -> None:
     words = ["batch", "submit", "-", "--handler", "grade", "--json", "--data", str(served.data)]
     piped = served.runner.invoke(app, words, input=MANIFEST)
@@ -106,7 +112,7 @@ def test_an_empty_batch_completes_is_reported_and_deleted(served: Terminal) -> N
     assert (early.exit_code, "no report yet" in early.stderr) == (4, True)
     served.gets("batch", "seal", bid)
     watched = served.types("batch", "watch", bid)
-    assert (watched.exit_code, watched.stdout) == (0, f"{bid} is completed: none yet.\n")
+    assert (watched.exit_code, watched.stdout) == (0, f"{bid} is completed: none.\n")
     assert "state completed completed 0 failed 0" in served.tells("batch", "report", bid)
     assert served.gets("batch", "report", bid)["completed"] == []
     assert served.gets("batch", "retry", bid) == {"retried": 0}

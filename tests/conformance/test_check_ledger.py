@@ -147,6 +147,10 @@ async def lost_hold(server: "Redis", key: Key) -> None:
     await server.hdel(key("Holds"), f"submitter:{U2}")
 
 
+async def strange_outbox(server: "Redis", key: Key) -> None:
+    await server.zadd(key("Outbox"), {GHOST: 7})
+
+
 async def wrong_flags(server: "Redis", key: Key) -> None:
     await change_floor(server, key, FLAGS)
 
@@ -316,6 +320,7 @@ DAMAGE = {
         wrong_flags,
         wrong_returning,
     ],
+    "outbox": [strange_outbox],
     "space": [wrong_space, space_after_the_end],
     "exempt": [wrong_exempt, strange_exempt, lost_exempt],
     "ended": [lost_kept, swept_alone, strange_kept],

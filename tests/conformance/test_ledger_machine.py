@@ -46,7 +46,7 @@ jobs = st.builds(
     only_new=st.booleans(),
     label=st.sampled_from([b"", b"label"]),
     token=st.sampled_from([b"", b"", b"", b"", *TOKENS]),
-    ledger=st.sampled_from(["", "", "jid0000000000"]),
+    ledger=st.sampled_from(["", "", "jid0000000000", "jid0000000002"]),
     status=st.sampled_from([0, 3]),
 )
 rules = st.builds(
@@ -62,6 +62,7 @@ rules = st.builds(
     max_per_submitter=st.sampled_from([2, 100]),
     stages=st.sampled_from([STAGES, STAGES, STAGES, ("processing",), ("provisioning",)]),
     space=st.sampled_from([0, 10, 10]),
+    ledger=st.sampled_from(["", "", "zookeeper://a/b"]),
     classes=st.sampled_from(
         [(), (), (DurationClass("c0", 3 * SECOND), DurationClass("c1", 10 * SECOND, Limit(1)))]
     ),
@@ -213,6 +214,7 @@ class Ledger(Both):
             job.stage = min(job.stage, len(settings.stages))
             job.need = settings.need(max(job.stage, 1)) if settings.staged else "handler:a"
             job.code = job.code if job.phase is Phase.ENDED else ""
+            job.result = job.result if job.phase is Phase.ENDED else b""
             job.data = job.data if settings.staged else b""
             job.hold = job.hold and job.hold._replace(name=job.id)
         self.both(lambda store: store.restore(jobs))

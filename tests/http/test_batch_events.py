@@ -162,6 +162,7 @@ async def test_the_client_has_every_verb_of_batches_and_holds(house: House) -> N
         with pytest.raises(IllegalMove) as refused:
             await client.hold_batch(queue, batch.id)
         assert (refused.value.old, refused.value.new) == ("failed", "held")
+        assert str(refused.value) == "from 'failed' there is no move to 'held'"
         assert await client.retry_batch(queue, batch.id) == 1
         await house.ends()
         assert (await client.update_report(queue, batch.id)).state == "update-reporting"

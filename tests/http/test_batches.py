@@ -80,6 +80,7 @@ async def test_the_external_id_of_another_submitter_is_refused(guest: Guest) -> 
         f"{guest.url}/batches", json={**BATCH, "submitter": {"type": "team", "id": "ada"}}
     )
     assert is_problem(other, 409, "other-submitter")
+    assert "external id" in other.json()["detail"]
     assert (await guest.sees("/batches"))["total"] == 1
 
 

@@ -5,10 +5,14 @@ from uuid import uuid4
 
 import pytest
 
+from maitred.core.settings import Settings
+from maitred.store.ledgered import LedgeredStores
 from maitred.store.zookeeper.check import check
 from maitred.store.zookeeper.ledger import Ledger
 from maitred.store.zookeeper.session import Session
-from tests.conftest import Clock
+from tests.conftest import Clock, Servers
+from tests.conftest import connect as connect_line
+from tests.zookeeper.house import House, settings_for
 from tests.zookeeper.server import ZooKeeper, free_ports
 
 Opener = Callable[[], Awaitable[Ledger]]
@@ -56,3 +60,33 @@ async def ledger(connect: Opener) -> AsyncIterator[Ledger]:
     ledger = await connect()
     yield ledger
     assert await check(ledger) == []
+
+
+@pytest.fixture(params=["memory", "valkey"])
+def line(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def settings(zookeeper: ZooKeeper, root: str, layout: str) -> Settings:
+    return settings_for(f"zookeeper://{zookeeper.host}{root}", layout)
+
+
+@pytest.fixture
+def house(queue_house: House) -> House:
+    return queue_house
+
+
+@pytest.fixture
+async def queue_house(
+    servers: Servers, line: str, settings: Settings, clock: Clock, queue_name: str
+) -> AsyncIterator[House]:
+    """Give a queue on a line and a tree, which must agree when the test is done with them."""
+    stores = LedgeredStores(connect_line(servers, line, clock), clock)
+    store = stores.queue(queue_name)
+    await store.configure(settings)
+    tree = await store.tree()
+    assert tree
+    yield House(stores, store, tree, clock)
+    assert await store.check() == []
+    await stores.close()

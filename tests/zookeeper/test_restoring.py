@@ -38,7 +38,7 @@ async def test_b26_a_wiped_line_is_rebuilt_from_the_tree(ledger: Ledger) -> None
         (fourth, "failed", Phase.ENDED),
     ]
     assert jobs[1].need == "stage:downloading"
-    assert jobs[2].hold == Held("job", "c", "op", "why", 5)
+    assert jobs[2].hold == Held("job", jobs[2].id, "op", "why", 5)
     assert (jobs[3].code, jobs[3].message, jobs[3].stage) == ("error", "no route", 5)
     await ledger.jobs.prioritise(first, 2)
     assert await store.restore(await jobs_of(ledger, first)) == ["changed"]

@@ -29,9 +29,9 @@ def print_batch(batch: BatchDocument, *, as_json: bool) -> None:
             ("outcome", batch.outcome),
             ("submitter", f"{batch.submitter.type}:{batch.submitter.id}"),
             ("profile", batch.profile_name),
-            ("state", f"{batch.state}{'' if batch.sealed else ', open: jobs can be added'}"),
+            ("state", f"{batch.state}{'' if batch.sealed or batch.seal else ', open: jobs can be added'}"),
             ("holds", holds_sentence(batch.holds)),
-            ("jobs", counts_sentence(batch.counts)),
+            ("jobs", counts_sentence(batch.counts, sealed=batch.sealed)),
             ("message", batch.message),
             ("reports", _reports(batch)),
             ("created", clock(batch.created_at)),
@@ -46,10 +46,10 @@ def _reports(batch: BatchDocument) -> str | None:
     return f"{batch.sequence}{', the last one still to be sent' if batch.unsent else ''}"
 
 
-def counts_sentence(counts: dict[str, int]) -> str:
+def counts_sentence(counts: dict[str, int], *, sealed: bool) -> str:
     """Say how many jobs are where."""
     said = [f"{counts[state]} {state}" for state in STATES if counts.get(state)]
-    return ", ".join(said) or "none yet"
+    return ", ".join(said) or ("none" if sealed else "none yet")
 
 
 def print_batches(page: Page[BatchDocument], *, as_json: bool) -> None:
@@ -63,7 +63,7 @@ def print_batches(page: Page[BatchDocument], *, as_json: bool) -> None:
     table = _table("id", "state", "jobs", "submitter", "external id", "created")
     for batch in page.items:
         who = f"{batch.submitter.type}:{batch.submitter.id}"
-        jobs = counts_sentence(batch.counts)
+        jobs = counts_sentence(batch.counts, sealed=batch.sealed)
         row = [batch.id, batch.state, jobs, who, batch.external_id or "", clock(batch.created_at) or ""]
         table.add_row(*plain_row(row))
     console().print(table)

@@ -39,6 +39,7 @@ class BatchSight:
         self.state: str = batch.state
         self.counts = batch.counts
         self.sealed = batch.sealed
+        self._seal = batch.seal
         self.message = batch.message
         self._name = batch.external_id
         self._where = batch.queue
@@ -53,7 +54,8 @@ class BatchSight:
 
     def line(self) -> str:
         """Say in one line where it is."""
-        return f"{self.id} is {self.state}{'' if self.sealed else ', open'}: {counts_sentence(self.counts)}."
+        open_ = "" if self.sealed or self._seal else ", open"
+        return f"{self.id} is {self.state}{open_}: {counts_sentence(self.counts, sealed=self.sealed)}."
 
     def __rich__(self) -> RenderableType:
         name = f"  {self._name}" if self._name else ""

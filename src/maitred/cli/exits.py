@@ -44,7 +44,5 @@ def expected(command: Callable[P, T]) -> Callable[P, T]:
 def sentence_of(error: MaitredError) -> str:
     """Say what went wrong, with each fault."""
     if isinstance(error, InvalidJob):
-        return "the job was refused: " + "; ".join(
-            f"{fault.path} {fault.message}".strip() for fault in error.faults
-        )
+        return "refused: " + "; ".join(f"{fault.path} {fault.message}".strip() for fault in error.faults)
     return str(error)

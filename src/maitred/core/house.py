@@ -55,7 +55,8 @@ class House(Restoring):
     def _put(self, order: Order) -> Put | Refusal:
         old = self._newest(order.id)
         live = self._unended(old)
-        if order.only_new and (known := self._known_row(order)):
+        known = self._known_in_ledger(order) or self._known_row(order)
+        if known:
             return known
         refusal = self._forbidden(order, live) or self._not_for_batch(order, old, live)
         if refusal:
@@ -83,6 +84,14 @@ class House(Restoring):
         self._arrive(job, order, arrival=record)
         return Put(outcome, record, job.version)
 
+    def _known_in_ledger(self, order: Order) -> Put | None:
+        """Pass over a job that is here under this id of the ledger's tree, unless it is the one to update."""
+        versions = self.versions(order.id) if order.ledger and order.id in self.newest else []
+        known = next((job for job in versions if job.ledger == order.ledger), None)
+        if known is None or (known is versions[0] and known.phase in (Phase.WAITING, Phase.HELD)):
+            return None
+        return Put("known", known.record, known.version)
+
     def _forbidden(self, order: Order, live: Job | None) -> Refusal | None:
         """Tell what forbids this PUT whether or not the job waits."""
         if order.level > len(self.settings.levels):
@@ -106,11 +115,12 @@ class House(Restoring):
     def _update(self, job: Job, order: Order) -> Put | Refusal:
         if self._sure_of(order) > self._sure_of(job):
             return "longer-duration"
+        if order.ledger and order.ledger == job.ledger:
+            job.status = max(job.status, order.status)
         if self.settings.staged and job.stage:
             order = order._replace(need=job.need)
         if job.phase is Phase.HELD:
-            self._describe(job, order)
-            return Put("updated", job.record, job.version)
+            return self._update_held(job, order)
         lane = Lane.of(job.band, order.priority, order.level, job.lane_need(order.need))
         if order.band < job.band:
             self._leave(job)
@@ -127,20 +137,34 @@ class House(Restoring):
             self._describe(job, order)
         return Put("updated", job.record, job.version)
 
+    def _update_held(self, job: Job, order: Order) -> Put:
+        """Update a job that has no place; a better band counts when it comes back."""
+        self._describe(job, order)
+        if order.band >= job.band:
+            return Put("updated", job.record, job.version)
+        job.band = order.band
+        self._place_anew(job, order, arrival=self._next())
+        self.recent.note(order, self.settings, self.now)
+        return Put("upgraded", job.record, job.version)
+
     def _describe(self, job: Job, order: Order) -> None:
         job.body, job.need, job.priority = order.body, order.need, order.priority
         job.level, job.elastic, job.duration = order.level, order.elastic, order.duration
         job.expires_at = order.expires_at
+        job.attempt = job.unspent = 0
 
     def _sure_of(self, asked: Job | Order) -> int:
         """Give the time that nobody can cut: an elastic job is sure of the fastest cap only."""
         levels = self.settings.levels
         return levels[0].cap if asked.elastic else asked.duration or levels[asked.level - 1].cap
 
-    def _arrive(self, job: Job, order: Order, arrival: int) -> None:
+    def _place_anew(self, job: Job, order: Order, arrival: int) -> None:
         delay = self.recent.delay(order, self.settings, self.now)
         job.delay, job.recent = delay.length, delay.recent
         job.release, job.arrival = self.now + delay.length, arrival
+
+    def _arrive(self, job: Job, order: Order, arrival: int) -> None:
+        self._place_anew(job, order, arrival)
         job.own, job.blocked = not order.band.pooled, job.id in self.stops.values()
         job.lacking = self._lacks_space(job)
         if job.own:
@@ -295,7 +319,8 @@ class House(Restoring):
             if settings.floor_plan != self.settings.floor_plan and used:
                 raise SettingsForbidden
             unended = any(job.phase is not Phase.ENDED for job in self.jobs.values())
-            if settings.stages != self.settings.stages and unended:
+            old = self.settings
+            if unended and (settings.stages, settings.ledger) != (old.stages, old.ledger):
                 raise SettingsForbidden
             self.floor.settings = settings
 

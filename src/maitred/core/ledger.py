@@ -24,8 +24,8 @@ class Ledger(Pipeline):
             return self.batches.create(order, self.now)
 
     def _known_row(self, order: Order) -> Put | None:
-        """Pass over a key that the batch has."""
-        batch = self.batches.all.get(order.batch)
+        """Pass over a key that the batch has, where this may only create."""
+        batch = self.batches.all.get(order.batch) if order.only_new else None
         row = batch.rows.get(order.id) if batch else None
         if row is None:
             return None
@@ -47,7 +47,8 @@ class Ledger(Pipeline):
             return "lock-lost"
         if live:
             return None if live.batch == order.batch and not order.only_new else "other-batch"
-        return "sealed" if batch.sealed else None
+        # Once it is to be sealed, only the server that expands it adds jobs.
+        return "sealed" if batch.sealed or (batch.sealing and not order.token) else None
 
     def _enlist(self, job: Job, order: Order, old: Job | None) -> None:
         """Put a new job into its batch; a new version stays in that of the last until it is reported."""

@@ -148,7 +148,7 @@ class Pipeline(Seating):
             if held.kind == "job":
                 self._hold_one(held)
             else:
-                if held.kind == "batch":
+                if held.kind == "batch" and not self.settings.ledger:
                     self._hold_batch(held.name)
                 self.holds.raise_flag(held)
 
@@ -178,7 +178,8 @@ class Pipeline(Seating):
                     self.holds.drop(job)
                     self._stand(job)
                 return
-            batch = self._batch(name) if kind == "batch" else None
+            # Where the ledger is a tree, a batch is only a name here.
+            batch = self._batch(name) if kind == "batch" and not self.settings.ledger else None
             lowered = self.holds.lower_flag(kind, name)
             if batch:
                 if not lowered:

@@ -35,6 +35,7 @@ from maitred.errors import UnknownJob
 STARTS_PER_CYCLE = 256
 EXPIRIES_PER_STEP = 100
 RETURNS_PER_STEP = 100
+HELD_PER_WALK = 500
 WORKERS_PER_STEP = 4
 
 
@@ -448,7 +449,11 @@ class Seating:
 
 
 class SeatingGate:
-    """Lets pass, on one walk along these places, whoever is not held and has its space."""
+    """Lets pass, on one walk along these places, whoever is not held and has its space.
+
+    Held jobs leave the line when a slot comes free. Until then so many of them may stand in it that a walk
+    must not look at all: past a bound it lets nobody pass.
+    """
 
     def __init__(self, seating: Seating, places: list[Place]) -> None:
         self._seating = seating
@@ -456,11 +461,15 @@ class SeatingGate:
         self._jobs = {place: seating.jobs[seating.line.job_for(place)] for place in places}
         self._used = seating.space_used
         self._no_space = False
+        self._met = 0
 
     def passes(self, place: Place) -> bool:
         """Tell whether only the floor keeps the place from starting."""
         lacking, job = place.lane.lacking, self._jobs[place]
-        if (lacking and self._no_space) or self._seating.holds.reason(job):
+        if (lacking and self._no_space) or self._met == HELD_PER_WALK:
+            return False
+        if self._seating.holds.reason(job):
+            self._met += 1
             return False
         if lacking and not self._seating.fits(job, self._used):
             self._no_space = True

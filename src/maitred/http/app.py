@@ -28,6 +28,7 @@ from maitred.http.routes import batches, events, health, holds, jobs, queues
 from maitred.service.clerks import Clerks
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
+from maitred.service.scribe import Scribes
 from maitred.service.ticker import Ticker
 
 Taking = Callable[[], Awaitable[bool]]
@@ -78,7 +79,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         desk.foresights = Foresights(desk.stores)
     if desk.clerks is None:
         desk.clerks = Clerks(desk.stores, _own_name(), desk.foresights)
-    parts = (Ticker(desk.stores), desk.foresights, desk.clerks)
+    parts = (Ticker(desk.stores), desk.foresights, desk.clerks, Scribes(desk.stores))
     tasks = [asyncio.create_task(part.run()) for part in parts]
     try:
         yield

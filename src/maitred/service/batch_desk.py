@@ -18,6 +18,7 @@ from maitred.errors import (
     MaitredError,
     NoReport,
     NotFailed,
+    OtherSubmitter,
     StoreUnavailable,
     TooLarge,
     UnknownBatch,
@@ -59,16 +60,18 @@ class BatchDesk:
         submission = encode_json(body if isinstance(body, Mapping) else _plain(checked))
         if len(submission) > MOST_BYTES:
             raise TooLarge(len(submission), MOST_BYTES)
-        put = await self._desk.store(queue).create_batch(
-            BatchOrder(
-                external_id=checked.external_id or "",
-                submitter=Submitter(checked.submitter.type, checked.submitter.id),
-                profile=checked.profile_name or "",
-                submission=submission,
-                expanding=checked.expanding,
-                sealed=checked.seal,
-            )
+        order = BatchOrder(
+            external_id=checked.external_id or "",
+            submitter=Submitter(checked.submitter.type, checked.submitter.id),
+            profile=checked.profile_name or "",
+            submission=submission,
+            expanding=checked.expanding,
+            sealed=checked.seal,
         )
+        try:
+            put = await self._desk.store(queue).create_batch(order)
+        except OtherSubmitter:
+            raise OtherSubmitter(f"The external id {order.external_id!r} is another submitter's.") from None
         self._call_clerk(queue)
         document = await self.read(queue, put.id)
         return {**document, "outcome": "created" if put.created else "known"}
@@ -208,7 +211,7 @@ class BatchDesk:
 
     async def _open(self, queue: str, id: str) -> Batch:
         batch = await self._batch(queue, id)
-        if batch.sealed:
+        if batch.sealed or batch.sealing:
             raise BatchSealed
         return batch
 

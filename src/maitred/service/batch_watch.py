@@ -158,6 +158,10 @@ class BatchWatchers:
             events = (event for entry in entries for event in entry.events)
             self._touch(event.id for event in events if isinstance(event, BatchChanged))
 
+    def touch(self, id: str) -> None:
+        """Hear that a batch changed whose ledger is elsewhere."""
+        self._touch([id])
+
     def missed(self) -> None:
         """Hear that something was missed; the next look tells what is now."""
         self._touch(self._by_id)

@@ -30,6 +30,7 @@ from maitred.service.intake import Accepted, accept, accept_one, accept_shown
 from maitred.service.listing import RUNNING, WAITING, Filter, Listing
 from maitred.service.order import allowed_by, duration_of
 from maitred.service.watch import Watch
+from maitred.store.ledgered import LedgeredStore
 from maitred.store.port import Store, Stores
 
 T = TypeVar("T")
@@ -266,12 +267,16 @@ class Desk:
     async def reconcile(self, queue: str) -> Document:
         """Rebuild the line of a queue from its ledger; where that is in the store itself, nothing is to do.
 
-        Raises `StoreUnavailable` where the ledger is kept elsewhere and this desk does not reach it.
+        Raises `StoreUnavailable` where the ledger is kept elsewhere and does not answer.
         """
-        settings = await self.settings(queue)
-        if settings.ledger:
+        settings, store = await self.settings(queue), self.store(queue)
+        if not settings.ledger:
+            return {"queue": queue, "ledger": None, "changes": []}
+        tally = await store.reconcile() if isinstance(store, LedgeredStore) else None
+        if tally is None:
             raise StoreUnavailable(f"this server does not reach the ledger at {settings.ledger}")
-        return {"queue": queue, "ledger": None, "changes": []}
+        changes = [{"code": code, "text": text} for code, text in tally.sentences()]
+        return {"queue": queue, "ledger": settings.ledger, "changes": changes}
 
     # ---------------------------------------------------------------- parts of the above
 

@@ -12,6 +12,7 @@ from maitred.errors import StoreError
 from maitred.service.batch_watch import BatchWatchers
 from maitred.service.foresight import Foresight
 from maitred.service.watchers import Watchers
+from maitred.store.ledgered import LedgeredStore
 from maitred.store.port import Stores
 
 LOOK_EVERY = 5.0
@@ -85,6 +86,8 @@ class Foresights:
             foresight = Foresight(store, clock=self._clock)
             lookout = Lookout(foresight, Watchers(store, foresight), BatchWatchers(store, foresight))
             self._queues[queue] = lookout
+            if isinstance(store, LedgeredStore):
+                store.on_batch(lookout.batches.touch)
             for part in lookout:
                 task = asyncio.create_task(part.run())
                 task.add_done_callback(_tell_of_bug)

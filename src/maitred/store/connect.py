@@ -7,6 +7,7 @@ memory://                                the reference, in this process
 
 from urllib.parse import urlsplit
 
+from maitred.store.ledgered import LedgeredStores
 from maitred.store.memory import MemoryStores
 from maitred.store.port import Stores
 from maitred.store.valkey.store import ValkeyStores
@@ -14,4 +15,5 @@ from maitred.store.valkey.store import ValkeyStores
 
 def connect(url: str) -> Stores:
     """Give the stores at an address, connecting when first used; ConfigError if it is not one."""
-    return MemoryStores() if urlsplit(url).scheme == "memory" else ValkeyStores(url)
+    lines: Stores = MemoryStores() if urlsplit(url).scheme == "memory" else ValkeyStores(url)
+    return LedgeredStores(lines)

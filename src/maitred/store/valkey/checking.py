@@ -10,7 +10,7 @@ from maitred.store.valkey.records import text
 # What each verb looks at, in an order in which the repair of one part can rely on the parts before.
 PARTS = (
     ("check", ("jobs", "stacks", "nonces", "places", "own", "ids", "ended", "kept", "expiry")),
-    ("check_ledger", ("held_jobs", "held", "holds")),
+    ("check_ledger", ("held_jobs", "held", "holds", "outbox")),
     ("check_batches", ("batch_jobs", "batch_rows", "batches", "batch_ids", "batch_holds")),
     ("check_batches", ("batch_list", "batch_age", "batch_work", "batch_send", "batch_counts")),
     ("check_ledger", ("counters",)),

@@ -226,6 +226,21 @@ class Batches:
                 elif where[jid] == self.tree.layout.buckets[DELETED]:
                     yield jid, await self._grave(bid, jid)
 
+    async def rows_of(self, bid: str, jids: Sequence[str]) -> list[RowView]:
+        """Give some jobs of a batch by their ids; those that are not there were deleted."""
+        rows = await self.reader.rows(jids)
+        return [row or await self._grave(bid, jid) for jid, row in zip(jids, rows, strict=True)]
+
+    async def mark_grave(self, bid: str, jid: str, state: str) -> None:
+        """Note the state in which a deleted job is being reported."""
+        path = self.tree.batch(bid, "states", self.tree.layout.buckets[DELETED], jid)
+        node = await self.session.get(path)
+        if node is None:
+            return
+        label = msgspec.json.decode(node.data, type=Grave) if node.data else Grave()
+        data = payloads.pack(msgspec.structs.replace(label, reported=state))
+        await certain(self.session, [Put(path, data)], never)
+
     async def members(self, bid: str) -> dict[str, str]:
         """Name the jobs of a batch and the bucket of each; a long list, for reports and deletion only."""
         found: dict[str, str] = {}

@@ -7,8 +7,10 @@ it is expanded. A key that the batch has is passed over, so doing it all again d
 """
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -21,6 +23,7 @@ from maitred.store.zookeeper.locks import Lock, Locks
 from maitred.store.zookeeper.payloads import Standing
 from maitred.store.zookeeper.records import BatchEntry, JobEntry, Reader
 from maitred.store.zookeeper.session import (
+    Check,
     Create,
     Delete,
     Op,
@@ -38,13 +41,19 @@ CHUNK_BYTES = 300_000
 
 
 class Newcomer(NamedTuple):
-    """A job to be made: what its PUT asks, and the place that it is to have in line."""
+    """A job to be made: what its PUT asks, and the place that it is to have in line.
+
+    One that comes from elsewhere has a state already, with the last stage that it finished and more facts.
+    """
 
     order: Order
     release: int = 0
     arrival: int = 0
     version: int = 1
     created_at: int = 0
+    state: str = PENDING
+    last: str | None = None
+    facts: Mapping[str, Any] = MappingProxyType({})
 
 
 class Added(NamedTuple):
@@ -105,6 +114,46 @@ class Intake:
             await self._drop([jid])
             raise Overtaken from refused
         return jid
+
+    async def take_back(self, jid: str, id: str, older: str = "") -> None:
+        """Undo the making of a job that nobody has seen: no trace of it stays.
+
+        Where it took the part of an `older` version in its batch, that one has it again.
+        """
+        for _ in range(20):
+            entry = await self.reader.job(jid)
+            if entry is None or entry.state != PENDING:
+                return
+            names = await self.session.children(self.tree.job(jid)) or []
+            ops: list[Op] = [Check(self.tree.job(jid, "status"), entry.version)]
+            ops += [Delete(self.tree.job(jid, name)) for name in names]
+            ops += [Delete(self.tree.job(jid)), Delete(self.tree.entry(PENDING, entry.priority, jid))]
+            if entry.batch:
+                ops += await self._out_of_batch(entry, id, older)
+            try:
+                await certain(self.session, ops, partial(self._emptied, jid))
+            except Refused:
+                await self.session.sync(self.tree.jobs)
+                continue
+            return
+        raise Overtaken
+
+    async def _out_of_batch(self, entry: JobEntry, id: str, older: str) -> list[Op]:
+        ops: list[Op] = [Delete(self.tree.bucket(entry.batch, PENDING, entry.jid))]
+        key = self.tree.key(entry.batch, id)
+        old = await self.reader.job(older) if older else None
+        if old is not None:
+            place = msgspec.structs.replace(old.standing, newer="", write=secrets.token_hex(16))
+            ops.append(Put(self.tree.job(older, "place"), payloads.pack(place), old.placed))
+            ops.append(Create(self.tree.bucket(entry.batch, old.state, older)))
+            return [*ops, Put(key, older.encode())]
+        batch = await self.reader.batch(entry.batch, whole=False)
+        if batch is not None:
+            ops += [op for op in self._progress(batch, -1) if op.path.endswith("/expansion")]
+        return [*ops, Delete(key)]
+
+    async def _emptied(self, jid: str) -> bool:
+        return await self.session.stat(self.tree.job(jid)) is None
 
     # ---------------------------------------------------------------- one chunk
 
@@ -187,14 +236,16 @@ class Intake:
         facts = {
             "bid": bid.encode(),
             "configuration": payloads.configuration(layout, bid, submitter, order.profile, order.body),
-            "status": payloads.pack(payloads.job_status(layout, PENDING, last=None, retries=0, at=now)),
+            "status": payloads.pack(
+                payloads.job_status(layout, newcomer.state, last=newcomer.last, retries=0, at=now)
+            ),
             "place": payloads.pack(self._standing(newcomer, now)),
             "priority": b"%d" % order.priority,
             "space_needed": b"0",
             "identifiers": payloads.NO_IDENTIFIERS,
         }
         ops: list[Op] = [Create(self.tree.job(jid, fact), data) for fact, data in facts.items()]
-        return [*ops, Create(self.tree.entry(PENDING, order.priority, jid))]
+        return [*ops, Create(self.tree.entry(newcomer.state, order.priority, jid))]
 
     @staticmethod
     def _standing(newcomer: Newcomer, now: int) -> Standing:
@@ -216,7 +267,7 @@ class Intake:
             label=order.label,
             write=secrets.token_hex(16),
         )
-        return payloads.stand_body(standing, order.body)
+        return payloads.stand_body(msgspec.structs.replace(standing, **newcomer.facts), order.body)
 
     # ---------------------------------------------------------------- ids
 

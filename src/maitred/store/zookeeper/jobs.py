@@ -50,23 +50,30 @@ class Jobs:
 
     # ---------------------------------------------------------------- moves
 
-    async def start(self, entry: JobEntry, run: bytes, attempt: int) -> JobEntry:
+    async def start(
+        self, entry: JobEntry, run: bytes, attempt: int, *, freed: bool = False, also: list[Op] | None = None
+    ) -> JobEntry:
         """Let a run begin: from `pending` into the first stage, else in the stage where the job is.
 
-        From now on only this run, by its token, may end the stage. IllegalMove if it is held or has ended.
+        From now on only this run, by its token, may end the stage. IllegalMove if it has ended, or is held
+        and the caller does not know it to be `freed`.
         """
-        state = self.stages[0] if entry.state == PENDING else entry.state
+        state = self._where(entry) if freed and entry.state == HELD else entry.state
+        state = self.stages[0] if state == PENDING else state
         if state not in self.stages:
             check_move(self.stages, entry.state, self.stages[max(0, entry.standing.stage - 1)])
             raise Overtaken
+        facts: dict[str, Any] = {"holds": ()} if entry.state == HELD else {}
         return await self.change(
             entry,
             state,
+            also=also,
             stage=self.stages.index(state) + 1,
             run=run.hex(),
             attempt=attempt,
             code="",
             message="",
+            **facts,
         )
 
     async def advance(
@@ -78,13 +85,15 @@ class Jobs:
         priority: int | None = None,
         space: int | None = None,
         identifiers: bytes | None = None,
+        message: str = "",
         holds: tuple[Reason, ...] = (),
         seen: JobEntry | None = None,
+        also: list[Op] | None = None,
     ) -> JobEntry:
         """End a stage: the job goes on to the next, or is completed. LockLost if the run is not its own.
 
         If there is a reason to hold it, its own or one of `holds`, it is held before the next. Whoever has
-        `seen` the job since the run began saves a reading of it.
+        `seen` the job since the run began saves a reading of it. `also` is done in the same step.
         """
 
         def next_stage(entry: JobEntry) -> dict[str, Any]:
@@ -97,8 +106,10 @@ class Jobs:
                 "stage": stage if last else stage + 1,
                 "holds": () if last else reasons,
                 "data": data,
+                "message": payloads.cut(message),
                 "attempt": 0,
                 "run": "",
+                "also": also,
                 "priority": priority,
                 "space": space,
                 "identifiers": identifiers,
@@ -107,10 +118,18 @@ class Jobs:
         return await self._by_run(jid, run, next_stage, seen)
 
     async def fail(
-        self, jid: str, run: bytes | None, code: str, message: str, *, seen: JobEntry | None = None
+        self,
+        jid: str,
+        run: bytes | None,
+        code: str,
+        message: str,
+        *,
+        seen: JobEntry | None = None,
+        **more: Any,
     ) -> JobEntry:
         """End a job as failed where it is, with a code and why; by its run, or (None) by whoever may."""
         told: dict[str, Any] = {"state": FAILED, "code": code, "message": payloads.cut(message), "run": ""}
+        told |= {"holds": ()} | more
         if run is not None:
             return await self._by_run(jid, run, lambda _entry: told, seen)
         return await self._again(jid, lambda entry: self.change(_unended(entry), **told))
@@ -184,13 +203,16 @@ class Jobs:
 
     # ---------------------------------------------------------------- deletion
 
-    async def delete(self, jid: str) -> None:
-        """Delete a job, whatever it does; its batch keeps its name. BatchReporting, or UnknownJob."""
+    async def delete(self, jid: str, *, forget: bool = False) -> None:
+        """Delete a job, whatever it does; its batch keeps its name. BatchReporting, or UnknownJob.
+
+        A layout that keeps deleted jobs keeps it, unless it is to `forget` it.
+        """
         for _ in range(20):
             entry = await self.read(jid)
             fence = await self.batch_fence(entry.batch)
             try:
-                if self.tree.layout.keeps_deleted:
+                if self.tree.layout.keeps_deleted and not forget:
                     await self.change(entry, DELETED, also=fence, legal=True, run="", code="", message="")
                 else:
                     await self._erase(entry, fence)
@@ -254,7 +276,8 @@ class Jobs:
     ) -> JobEntry:
         """Change a job as it was read, in one step; `standing` are fields of its place.
 
-        IllegalMove if the table has no such move, Overtaken if it was changed since; nothing changes then.
+        IllegalMove if the table has no such move, Overtaken if it was changed since, LockLost if a lock is
+        not as `also` says; nothing changes then.
         """
         if not legal:
             check_move(self.stages, entry.state, state)
@@ -282,6 +305,8 @@ class Jobs:
         try:
             await certain(self.session, [*self._ops(entry, new), *(also or [])], landed)
         except Refused as refused:
+            if refused.path.endswith("/lock"):
+                raise LockLost from refused
             raise Overtaken from refused
         return new
 

@@ -26,7 +26,7 @@ from maitred.store.zookeeper.tree import ENDED, LAYOUTS, Address, Tree, read_ent
 HELD_KINDS = ("submitter", "profile")
 
 
-def clock() -> int:
+def _wall_clock() -> int:
     """Give the time in microseconds since 1970."""
     return time.time_ns() // 1_000
 
@@ -42,7 +42,7 @@ class Ledger:
         queue: str = "default",
         layout: Literal["seed", "mrt-zk"] = "seed",
         stages: tuple[str, ...] = INGEST,
-        clock: Callable[[], int] = clock,
+        clock: Callable[[], int] = _wall_clock,
     ) -> None:
         self.session, self.queue, self.stages, self.clock = session, queue, stages, clock
         self.tree = Tree(root, LAYOUTS[layout])
@@ -62,11 +62,14 @@ class Ledger:
         layout: Literal["seed", "mrt-zk"] = "seed",
         stages: tuple[str, ...] = INGEST,
         timeout: float = 10.0,
+        clock: Callable[[], int] | None = None,
     ) -> "Ledger":
         """Give the ledger at `zookeeper://host:port,…/root`, not connected yet; ConfigError."""
         address = Address.read(url)
         session = Session(address.hosts, timeout=timeout)
-        return cls(session, address.root, queue=queue, layout=layout, stages=stages)
+        return cls(
+            session, address.root, queue=queue, layout=layout, stages=stages, clock=clock or _wall_clock
+        )
 
     async def open(self) -> None:
         """Connect, and make the fixed nodes of the tree where they are missing; StoreUnavailable."""

@@ -5,6 +5,7 @@ is no fence, since one that is made again looks like the first: what is written 
 version of the STATUS node.
 """
 
+import contextlib
 import socket
 from dataclasses import dataclass
 from functools import partial
@@ -62,6 +63,15 @@ class Locks:
         except Refused:
             return False
         return True
+
+    async def drop(self, path: str) -> None:
+        """Delete the node of a lock that its owner knows to be its own."""
+
+        async def gone() -> bool:
+            return await self.session.stat(path) is None
+
+        with contextlib.suppress(Refused):
+            await certain(self.session, [Delete(path)], gone)
 
     async def holds(self, lock: Lock) -> bool:
         """Tell whether a lock is still the caller's."""

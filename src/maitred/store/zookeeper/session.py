@@ -231,6 +231,14 @@ class Session:
         )
         return None if names is None else [str(name) for name in names]
 
+    async def watch(self, path: str, watch: Watch) -> bool:
+        """Call this once, in the event loop: when a node is made, changed or deleted, or the session ends.
+
+        Tells whether the node is there.
+        """
+        [found] = await self._read([lambda client: client.exists_async(path, watch=self._watching(watch))])
+        return found is not None
+
     async def sync(self, path: str) -> None:
         """Wait until the server that answers us has seen every write before now."""
         await self._read([lambda client: client.sync_async(path)])

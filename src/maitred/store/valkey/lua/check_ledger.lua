@@ -92,6 +92,18 @@ PARTS.holds = function(q, cursor, size)
   end)
 end
 
+-- What the ledger's tree has to hear is of jobs that it has.
+PARTS.outbox = function(q, cursor, size)
+  return checking.each_member(q, K.Outbox, cursor, size, function(record)
+    local r = job_at(q, record)
+    if not r or extra_of(q, r).ledger == '' then
+      checking.fault(q, 'outbox', checking.record(record) .. ' is to be told to a tree that has no such job', function()
+        call('ZREM', q.prefix .. K.Outbox, record)
+      end)
+    end
+  end)
+end
+
 local function check_counter(q, name, code, what, count)
   if q[name] ~= count then
     checking.fault(q, code, checking.whole(q[name]) .. ' ' .. what .. ' are counted, and there are '

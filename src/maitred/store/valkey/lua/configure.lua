@@ -1,5 +1,6 @@
 -- configure: makes the queue or takes new settings; the order cannot change while scheduled or bulk jobs wait,
--- nor names and caps of the classes and the policy while any job waits or runs, nor stages while any has not ended.
+-- nor names and caps of the classes and the policy while any job waits or runs, nor stages and ledger while any has not
+-- ended.
 -- args: now, dice, settings (JSON text), number of stages
 -- answers: {next_at} or the code of a refusal
 -- flags:
@@ -33,7 +34,7 @@ verb.configure = function(keys, args)
       if lane.band >= SCHEDULED and call('ZCARD', lane.key) > 0 then refusal = 'settings' end
     end
   end
-  if not same_stages(q.settings.stages, new.stages) then
+  if not same_stages(q.settings.stages, new.stages) or q.settings.ledger ~= new.ledger then
     local unended = -(q.counts[3] or 0) - (q.counts[4] or 0)
     for _, count in ipairs(q.counts) do unended = unended + count end
     if unended > 0 then refusal = 'settings' end

@@ -3,7 +3,7 @@
 -- answers: {next_at} or the code of a refusal
 -- flags:
 local function hold_one(q, id, text)
-  local r = versions(q, id)[1]
+  local r = newest_of(q, id)
   if not r then return 'unknown-job' end
   if r.phase == 'E' then return 'ended' end
   if r.band == INTERACTIVE then return 'interactive' end
@@ -28,7 +28,7 @@ verb.hold = function(keys, args)
   if kind == 'job' then
     refusal = hold_one(q, name, text)
   else
-    if kind == 'batch' then refusal = hold_batch(q, name) end
+    if kind == 'batch' and q.settings.ledger == '' then refusal = hold_batch(q, name) end
     if not refusal then raise_flag(q, kind .. ':' .. name, text) end
   end
   local _, moment = finish_verb(q)

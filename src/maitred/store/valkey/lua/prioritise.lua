@@ -6,7 +6,7 @@ verb.prioritise = function(keys, args)
   local q, fault = open(keys, args)
   if not q then return fault end
   catch_up(q)
-  local r, priority, refusal = versions(q, args[3])[1], tonumber(args[4]), nil
+  local r, priority, refusal = newest_of(q, args[3]), tonumber(args[4]), nil
   if not r then
     refusal = 'unknown-job'
   elseif r.phase ~= 'W' and r.phase ~= 'H' then

@@ -26,6 +26,7 @@ end
 
 local function describe(q, r, o, body)
   r.need, r.priority, r.level, r.duration, r.expires = o.need, o.priority, o.level, o.duration, o.expires
+  r.attempt, r.unspent = 0, 0
   mark(r, ELASTIC, o.elastic == 1)
   q.bodies[r.key] = body
   touch(q, r)
@@ -55,15 +56,25 @@ local function sure_of(q, elastic, duration, level)
   return duration > 0 and duration or caps[level]
 end
 
+-- Updates a job that has no place; a better band counts when it comes back.
+local function update_held(q, r, o, body)
+  describe(q, r, o, body)
+  if o.band >= r.band then return { 'updated', r.record, r.version } end
+  place_anew(q, r, o, next_seq(q))
+  mark(r, LACKING, false)
+  note_recent(q, o, r.arrival)
+  return { 'upgraded', r.record, r.version }
+end
+
 local function update(q, r, o, body)
   if sure_of(q, o.elastic == 1, o.duration, o.level) > sure_of(q, has(r, ELASTIC), r.duration, r.level) then
     return 'longer-duration'
   end
-  if q.settings.staged and r.stage > 0 then o.need = r.need end
-  if r.phase == 'H' then
-    describe(q, r, o, body)
-    return { 'updated', r.record, r.version }
+  if o.more and o.ledger ~= '' and o.ledger == extra_of(q, r).ledger and o.status > extra_of(q, r).status then
+    change_extra(q, r).status = o.status
   end
+  if q.settings.staged and r.stage > 0 then o.need = r.need end
+  if r.phase == 'H' then return update_held(q, r, o, body) end
   if o.band < r.band then
     leave_line(q, r)
     describe(q, r, o, body)
@@ -107,6 +118,13 @@ local function unended(q, r)
   return r
 end
 
+-- A job that is here under this id of the ledger's tree is passed over, unless it is the one to update.
+local function known_in_ledger(q, o, newest)
+  local r = newest
+  while r and extra_of(q, r).ledger ~= o.ledger do r = r.previous > 0 and job_at(q, key8(r.previous)) or nil end
+  if r and (r ~= newest or (r.phase ~= 'W' and r.phase ~= 'H')) then return { 'known', r.record, r.version } end
+end
+
 -- A key that the batch has is passed over by those that only create.
 local function known_row(q, o)
   local row = batch.at(q, o.batch) and batch.row_at(q, o.batch, o.id)
@@ -128,7 +146,8 @@ local function not_for_batch(q, o, old, live)
     if extra_of(q, live).batch ~= o.batch or o.only_new then return 'other-batch' end
     return nil
   end
-  return b.sealed and 'sealed' or nil
+  -- Once it is to be sealed, only the server that expands it adds jobs.
+  return (b.sealed or (b.sealing and o.token == '')) and 'sealed' or nil
 end
 
 -- Puts a new job into its batch; a new version stays in that of the last until it is reported.
@@ -215,7 +234,7 @@ verb.put = function(keys, args)
     local old = newest[o.id] and q.jobs[newest[o.id]]
     local live = unended(q, old)
     local refusal = (o.more or old) and not_for_batch(q, o, old, live)
-    local passed = o.only_new and known_row(q, o)
+    local passed = o.more and o.ledger ~= '' and known_in_ledger(q, o, old) or o.only_new and known_row(q, o)
     if passed then
       answers[i] = passed
     elseif o.level > #q.settings.caps then

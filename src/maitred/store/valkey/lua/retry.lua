@@ -27,7 +27,7 @@ verb.retry = function(keys, args)
   local q, fault = open(keys, args)
   if not q then return fault end
   catch_up(q)
-  local r, refusal = versions(q, args[3])[1], 'unknown-job'
+  local r, refusal = newest_of(q, args[3]), 'unknown-job'
   if r then refusal = retry(q, r) end
   local _, moment = finish_verb(q)
   return refusal or { moment }

@@ -36,7 +36,7 @@ verb.shorten = function(keys, args)
   local q, fault = open(keys, args)
   if not q then return fault end
   catch_up(q)
-  local r, refusal = versions(q, args[3])[1], 'unknown-job'
+  local r, refusal = newest_of(q, args[3]), 'unknown-job'
   if r then refusal = shorten(q, r, tonumber(args[4])) end
   local _, moment = finish_verb(q)
   return refusal or { moment }

@@ -3,7 +3,7 @@
 -- answers: {next_at} or the code of a refusal
 -- flags: allow-oom
 local function unhold_one(q, id)
-  local r = versions(q, id)[1]
+  local r = newest_of(q, id)
   if not r then return 'unknown-job' end
   if extra_of(q, r).hold == '' then return 'not-held' end
   change_extra(q, r).hold = ''
@@ -27,7 +27,7 @@ verb.unhold = function(keys, args)
   local kind, name, refusal = args[3], args[4], nil
   if kind == 'job' then
     refusal = unhold_one(q, name)
-  elseif kind == 'batch' then
+  elseif kind == 'batch' and q.settings.ledger == '' then
     refusal = unhold_batch(q, name)
   else
     lower_flag(q, kind .. ':' .. name)

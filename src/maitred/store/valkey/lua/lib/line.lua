@@ -208,8 +208,7 @@ end
 
 -- The newest version of a job if it may be moved, else nil and the code of the refusal.
 local function movable(q, id, nonce)
-  local record = call('HGET', q.prefix .. K.Ids, id)
-  local r = record and job_at(q, record)
+  local r = newest_of(q, id)
   if not r then return nil, 'unknown-job' end
   if r.phase ~= 'W' then return nil, 'not-waiting' end
   if r.band < SCHEDULED then return nil, 'not-movable' end

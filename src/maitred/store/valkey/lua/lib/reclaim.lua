@@ -21,7 +21,7 @@ local function floor_to_be(q, caller, rolls)
       end
     end
   end
-  return { slots = slots, units = units, freed = false, rolls = rolls, space = q.space_used, taken = {} }
+  return { slots = slots, units = units, freed = false, rolls = rolls, space = q.space_used, taken = {}, met = 0 }
 end
 
 local function most_free(q, to_be, need)
@@ -169,7 +169,7 @@ local function passes(q, to_be, lane)
   local r = peek(q, lane, lane.heads[lane.at], to_be.taken)
   if not r then return true end
   if hold_reason(q, r) then
-    lane.at, lane.taken = lane.at + 1, lane.taken + 1
+    lane.at, lane.taken, to_be.met = lane.at + 1, lane.taken + 1, to_be.met + 1
     return false
   end
   lane.asking = lane.lacking and extra_of(q, r).space or 0
@@ -180,7 +180,8 @@ local function passes(q, to_be, lane)
   return true
 end
 
--- One walk; answers whether units came free at once, and how often the dice were thrown by now.
+-- One walk; answers whether units came free at once, and how often the dice were thrown by now. Held jobs leave the
+-- line when a slot comes free; until then there may be any number of them, so the walk ends at a bound.
 local function reclaim_along(q, caller, rolls)
   local to_be, crews = nil, {}
   for _, group in ipairs(groups(lanes(q))) do
@@ -205,6 +206,7 @@ local function reclaim_along(q, caller, rolls)
       else
         reclaim_for(q, to_be, lane, crews)
       end
+      if to_be.met == C.HELD_PER_WALK then return to_be.freed, to_be.rolls end
     end
   end
   return to_be ~= nil and to_be.freed, to_be and to_be.rolls or rolls

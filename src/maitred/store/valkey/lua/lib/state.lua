@@ -1,7 +1,7 @@
 -- One call's view of the queue. `open` reads the floor, the settings and the crews in one command; jobs and
 -- places that change are gathered and written together by `flush` and `close`.
 
--- gives: new_floor, remember, read_lanes, read_settings, read_crews, limits_of, open, next_seq, extra_of, change_extra, must_say, count_of, counted, hmget, take_out, load_jobs, load_whole, job_at, new_job, touch, forget, add, flush, write_hash, write_ids, close, send, versions
+-- gives: new_floor, remember, read_lanes, read_settings, read_crews, limits_of, open, next_seq, extra_of, change_extra, must_say, count_of, counted, hmget, take_out, load_jobs, load_whole, job_at, new_job, touch, forget, add, flush, write_hash, write_ids, close, send, newest_of, versions
 
 local FLOOR, FLOOR_SIZE = '<dddddddddddddddddddddd', 176
 local formats, memo = {}, {}
@@ -385,10 +385,15 @@ local function send(q, worker, message)
   list[#list + 1] = message
 end
 
+-- The newest version of a job, or nil.
+local function newest_of(q, id)
+  local record = call('HGET', q.prefix .. K.Ids, id)
+  return record and job_at(q, record) or nil
+end
+
 -- All kept versions of a job, newest first.
 local function versions(q, id)
-  local list, record = {}, call('HGET', q.prefix .. K.Ids, id)
-  local r = record and job_at(q, record)
+  local list, r = {}, newest_of(q, id)
   while r do
     list[#list + 1] = r
     r = r.previous > 0 and job_at(q, key8(r.previous)) or nil
