@@ -72,7 +72,7 @@ class Crew:
         """`ways` are those in which a process is harmed: `kill`, `stop` in order, and `sleep`."""
         self.scene, self.dice, self.ways = scene, dice, ways
         self.kills: Counter[str] = Counter()
-        self.unanswered = 0
+        self.longest_wait = 0.0
         store = ("--store", url or scene.server.url)
         self.servers = [
             Member(scene, READY, "serve", *store, "--port", "0", "--data", f"data-{n}") for n in range(2)
@@ -178,20 +178,24 @@ class Crew:
                 await over.wait()
         return over.is_set()
 
-    async def ask(self, call: Callable[[Client], Awaitable[T]], patience: float = 60) -> T:
-        """Ask one server after the other until one answers; what is not answered may have been done."""
+    async def ask(self, call: Callable[[Client], Awaitable[T]]) -> T:
+        """Ask one server after the other until one answers; what is not answered may have been done.
+
+        `longest_wait` is how long a call took at most that was not answered.
+        """
 
         async def once() -> list[T]:
             for server in self.dice.sample(self.servers, len(self.servers)):
                 if server.address:
+                    begun = time.monotonic()
                     try:
                         async with Client(server.address) as client:
                             return [await call(client)]
                     except (ServerUnreachable, StoreError):
-                        self.unanswered += 1
+                        self.longest_wait = max(self.longest_wait, time.monotonic() - begun)
             return []
 
-        [answer] = await eventually(once, patience)
+        [answer] = await eventually(once, patience=300)
         return answer
 
     async def leave(self) -> None:

@@ -120,6 +120,12 @@ def manifest(rows: int, dice: Random, troubles: dict[int, str] | None = None, se
     return "\n".join(lines) + "\n"
 
 
+def checkm(rows: int, dice: Random) -> bytes:
+    """Write a Checkm manifest; what else a row needs stands in the batch."""
+    lines = [f"http://127.0.0.1/{row} | | | {dice.randint(10, 300)} | | f{row}" for row in range(rows)]
+    return "\n".join(["#%checkm_0.7", *lines, "#%eof", ""]).encode()
+
+
 async def settled(scene: Scene) -> Snapshot:
     """See that no lease, slot, lock, hold or space is left and all rules hold; give the state."""
 
