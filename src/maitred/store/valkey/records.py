@@ -343,6 +343,11 @@ def decode_view(entry: list[Any], page: Page) -> View:
     )
 
 
+def decode_views(entries: list[Any], page: Page) -> list[View]:
+    """Read some jobs of one answer."""
+    return [decode_view(entry, page) for entry in entries]
+
+
 def decode_lease(record: int, data: bytes) -> HoldState:
     """Read a lease."""
     token, start, number, confirmed, level, kind, duration = _LEASE.unpack_from(data)

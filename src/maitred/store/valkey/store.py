@@ -7,12 +7,10 @@ import asyncio
 import json
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
-from maitred.core.batch import Batch, BatchOrder, BatchPut, BatchState, Errand, RowView, Work
 from maitred.core.classes import DurationClass, Limit
 from maitred.core.events import Entry
 from maitred.core.invariants import Violation
@@ -20,8 +18,6 @@ from maitred.core.job import (
     Admission,
     Denial,
     Finish,
-    HoldKind,
-    Job,
     Lease,
     Message,
     Moment,
@@ -29,55 +25,30 @@ from maitred.core.job import (
     Outcome,
     Put,
     Refusal,
-    Restored,
     Shift,
     Submitter,
-    TakenUp,
     View,
 )
 from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import Snapshot
-from maitred.errors import (
-    AlreadyEnded,
-    BatchReporting,
-    BatchSealed,
-    BatchUnfinished,
-    Interactive,
-    LockLost,
-    LongerDuration,
-    MaitredError,
-    NotFailed,
-    NotHeld,
-    NotMovable,
-    NotWaiting,
-    OtherNonce,
-    OtherSubmitter,
-    SettingsForbidden,
-    UnknownBatch,
-    UnknownJob,
-)
 from maitred.store.port import (
-    BatchPage,
     Clock,
     Dice,
     EndedPage,
-    HeldPage,
     LinePage,
     Progress,
-    RowPage,
     Status,
     SubmitterView,
     Survey,
-    Unsaid,
     WorkerView,
 )
 from maitred.store.valkey import keys
-from maitred.store.valkey.batches import CODES, decode_batch, decode_batches, illegal_move, read_state
 from maitred.store.valkey.calls import Calls
 from maitred.store.valkey.checking import check
 from maitred.store.valkey.coalesce import Coalescer
 from maitred.store.valkey.connection import Address
 from maitred.store.valkey.dump import read_dump
+from maitred.store.valkey.ledger import LedgerVerbs
 from maitred.store.valkey.news import read_entry
 from maitred.store.valkey.records import (
     Page,
@@ -86,41 +57,21 @@ from maitred.store.valkey.records import (
     decode_running,
     decode_start,
     decode_view,
-    encode_extra,
+    decode_views,
     encode_order,
     encode_pause,
-    encode_record,
     encode_said,
     raw,
     record_key,
     text,
 )
 
-BATCHES_AT_ONCE = 200
-
-_REFUSALS: dict[bytes, type[MaitredError]] = {
-    b"not-waiting": NotWaiting,
-    b"not-movable": NotMovable,
-    b"other-nonce": OtherNonce,
-    b"ended": AlreadyEnded,
-    b"interactive": Interactive,
-    b"longer-duration": LongerDuration,
-    b"settings": SettingsForbidden,
-    b"not-failed": NotFailed,
-    b"not-held": NotHeld,
-    b"other-submitter": OtherSubmitter,
-    b"sealed": BatchSealed,
-    b"reporting": BatchReporting,
-    b"unfinished": BatchUnfinished,
-    b"lock-lost": LockLost,
-}
-
 
 def _random_bytes() -> bytes:
     return os.urandom(16)
 
 
-class ValkeyStore:
+class ValkeyStore(LedgerVerbs):
     """One queue on a server."""
 
     def __init__(
@@ -183,149 +134,6 @@ class ValkeyStore:
             "admit", raw(order.id), raw(str(order.submitter)), raw(order.need), order.body
         )
         return Admission(record, cast(Denial, text(denied)))
-
-    async def prioritise(self, id: str, priority: int) -> None:
-        """Give a waiting job another priority."""
-        self._refuse(await self._call("prioritise", raw(id), priority), id)
-
-    async def retry(self, id: str) -> None:
-        """Let a failed job go on where it failed."""
-        self._refuse(await self._call("retry", raw(id)), id)
-
-    async def hold(self, kind: HoldKind, name: str, by: str, reason: str) -> None:
-        """Hold a job, or many."""
-        self._refuse(await self._call("hold", kind, raw(name), encode_pause(by, reason)), name)
-
-    async def unhold(self, kind: HoldKind, name: str) -> None:
-        """Take a hold away."""
-        self._refuse(await self._call("unhold", kind, raw(name)), name)
-
-    async def create_batch(self, order: BatchOrder) -> BatchPut:
-        """Make a batch, or give the known one."""
-        answer = await self._call(
-            "create_batch",
-            raw(order.external_id),
-            raw(str(order.submitter)),
-            raw(order.profile),
-            order.submission,
-            int(order.expanding),
-            int(order.sealed),
-        )
-        self._refuse(answer)
-        return BatchPut(text(answer[0]), created=bool(answer[1]))
-
-    async def seal_batch(self, id: str, *, token: bytes = b"", fault: str = "") -> None:
-        """Close a batch."""
-        self._refuse(await self._call("seal_batch", raw(id), token, raw(fault)), id)
-
-    async def lock_batch(self, owner: str, token: bytes) -> Errand | None:
-        """Lock the oldest batch that has work."""
-        answer = await self._call("lock_batch", raw(owner), token)
-        if not answer:
-            return None
-        *batch, work = answer
-        return Errand(decode_batch(*batch), cast(Work, text(work)))
-
-    async def keep_batch(self, id: str, token: bytes) -> None:
-        """Keep a lock."""
-        self._refuse(await self._call("keep_batch", raw(id), token, 0), id)
-
-    async def unlock_batch(self, id: str, token: bytes) -> None:
-        """Give a lock up."""
-        with suppress(LockLost):
-            self._refuse(await self._call("keep_batch", raw(id), token, 1), id)
-
-    async def mark_rows(self, id: str, token: bytes, reported: Sequence[tuple[str, str]]) -> None:
-        """Note what is being reported of some jobs."""
-        args = [raw(part) for row in reported for part in row]
-        self._refuse(await self._call("mark_rows", raw(id), token, *args), id)
-
-    async def report_batch(self, id: str, token: bytes, report: bytes, *, send: bool) -> BatchState:
-        """Store a report and end the batch."""
-        answer = await self._call("report_batch", raw(id), token, report, int(send))
-        self._refuse(answer, id)
-        return read_state(answer[0])
-
-    async def sent_batch(self, id: str, token: bytes, try_again_in: int | None) -> None:
-        """Note what became of sending a report."""
-        again = "" if try_again_in is None else try_again_in
-        self._refuse(await self._call("sent_batch", raw(id), token, again), id)
-
-    async def update_batch(self, id: str) -> None:
-        """Ask for an update report."""
-        self._refuse(await self._call("update_batch", raw(id)), id)
-
-    async def remove_batch(self, id: str) -> None:
-        """Delete a batch with its jobs."""
-        self._refuse(await self._call("remove_batch", raw(id)), id)
-
-    async def batch(self, id: str) -> Batch | None:
-        """Show a batch."""
-        found = await self._call("batch", raw(id))
-        return decode_batch(*found) if found else None
-
-    async def batches(
-        self,
-        state: str | None = None,
-        external_id: str | None = None,
-        cursor: str | None = None,
-        limit: int = 50,
-    ) -> BatchPage:
-        """Show batches, newest first."""
-        code = CODES[BatchState(state)] if state else ""
-        found: list[Batch] = []
-        following = cursor or ""
-        total = 0
-        while True:
-            flat, more, total = await self._call(
-                "batches", code, raw(external_id or ""), following, limit - len(found), BATCHES_AT_ONCE
-            )
-            found += decode_batches(flat)
-            following = text(more)
-            if not following or len(found) == limit:
-                return BatchPage(found, following or None, None if state else total)
-
-    async def batch_rows(self, id: str, after: int, limit: int) -> RowPage:
-        """Show the jobs of a batch."""
-        answer = await self._call("batch_rows", raw(id), after, limit)
-        self._refuse(answer, id)
-        flat, following = answer
-        rows = [
-            RowView(text(flat[i]), flat[i + 1], *(text(part) for part in flat[i + 2 : i + 5]))
-            for i in range(0, len(flat), 5)
-        ]
-        return RowPage(rows, following or None)
-
-    async def restore(self, jobs: Sequence[Job]) -> list[Restored]:
-        """Take in jobs as the ledger's tree has them."""
-        args = [part for job in jobs for part in (encode_record(job), encode_extra(job), job.body, job.data)]
-        _, *answers = await self._call("restore", *args)
-        return [cast(Restored, text(answer)) for answer in answers]
-
-    async def note_status(self, worker: str, taken: Sequence[TakenUp]) -> list[Lease]:
-        """Note what a worker took up in the tree."""
-        args = [part for (record, token), status in taken for part in (record_key(record), token, status)]
-        lost = await self._call("note_status", worker, *args)
-        by_record = {record_key(lease.record): lease for lease, _ in taken}
-        return [by_record[record] for record in lost]
-
-    async def unsaid(self, limit: int) -> Unsaid:
-        """Show what the tree has to hear."""
-        *page, views, gone = await self._call("unsaid", limit)
-        return Unsaid(_views(views, Page.read(*page)), [text(id) for id in gone])
-
-    async def said(self, record: int, state: str, status: int) -> None:
-        """Note that the tree has heard of a state."""
-        await self._call("said", record_key(record), state, status)
-
-    async def forgotten(self, ledger_ids: Sequence[str]) -> None:
-        """Note that the tree has forgotten jobs."""
-        await self._call("said", b"", "", 0, *(raw(id) for id in ledger_ids))
-
-    async def held(self, offset: int, limit: int) -> HeldPage:
-        """Show the jobs that are held."""
-        *page, views, total = await self._call("held", offset, limit)
-        return HeldPage(_views(views, Page.read(*page)), total)
 
     async def pause(self, by: str, reason: str) -> None:
         """Start nothing more."""
@@ -394,17 +202,17 @@ class ValkeyStore:
     async def running(self) -> list[View]:
         """Show the jobs that run, in the order of their starts."""
         *page, views = await self._call("running")
-        return _views(views, Page.read(*page))
+        return decode_views(views, Page.read(*page))
 
     async def line(self, cursor: bytes | None, limit: int) -> LinePage:
         """Show waiting jobs in line order."""
         *page, views, following, total = await self._call("line", cursor or b"", limit)
-        return LinePage(_views(views, Page.read(*page)), following or None, total)
+        return LinePage(decode_views(views, Page.read(*page)), following or None, total)
 
     async def ended(self, offset: int, limit: int) -> EndedPage:
         """Show ended jobs, last first."""
         *page, views, total = await self._call("ended", offset, limit)
-        return EndedPage(_views(views, Page.read(*page)), total)
+        return EndedPage(decode_views(views, Page.read(*page)), total)
 
     async def submitter(self, submitter: Submitter, limit: int = 5_000) -> SubmitterView:
         """Show what one submitter has in line."""
@@ -501,26 +309,12 @@ class ValkeyStore:
     def _named(leases: Sequence[Lease]) -> list[bytes]:
         return [part for lease in leases for part in (record_key(lease.record), lease.token)]
 
-    def _refuse(self, answer: Any, id: str = "") -> None:
-        if isinstance(answer, bytes):
-            if answer == b"unknown-job":
-                raise UnknownJob(self.queue, id)
-            if answer == b"unknown-batch":
-                raise UnknownBatch(self.queue, id)
-            if answer.startswith(b"illegal-move"):
-                raise illegal_move(answer)
-            raise _REFUSALS[answer]
-
 
 def _put_answer(entry: Any) -> Put | Refusal:
     if isinstance(entry, bytes):
         return cast(Refusal, text(entry))
     outcome, record, version = entry
     return Put(cast(Outcome, text(outcome)), record, version)
-
-
-def _views(entries: list[Any], page: Page) -> list[View]:
-    return [decode_view(entry, page) for entry in entries]
 
 
 def _moment(next_at: int, now: int) -> Moment:
