@@ -222,7 +222,11 @@ class Ledger(Both):
     @rule(worker=st.sampled_from(WORKERS), status=st.integers(1, 9), data=st.data())
     def note_status(self, worker: str, status: int, data: st.DataObject) -> None:
         taken = [TakenUp(lease, status) for lease in self.leases(worker, data)]
-        self.both(lambda store: store.note_status(worker, taken))
+
+        async def lost(store: Store) -> list[Lease]:
+            return sorted(await store.note_status(worker, taken))
+
+        self.both(lost)
 
     @rule(state=st.sampled_from(["failed", "completed", "held", "pending"]), status=st.integers(0, 9))
     def tell_the_tree(self, state: str, status: int) -> None:

@@ -66,7 +66,10 @@ class LedgerVerbs(ABC):
         """Lock the oldest batch that has work."""
         errand = self._house.lock_batch(owner, token, self._clock(), self._dice())
         self._ring()
-        return errand and errand._replace(batch=_without_rows(errand.batch))
+        if errand is None:
+            return None
+        batch = _without_rows(errand.batch)
+        return errand._replace(batch=batch if errand.work == "send" else replace(batch, report=b""))
 
     async def keep_batch(self, id: str, token: bytes) -> None:
         """Keep a lock."""
@@ -123,7 +126,7 @@ class LedgerVerbs(ABC):
             if state in (None, batch.state) and external_id in (None, batch.external_id)
         ]
         rest = [batch for batch in found if cursor is None or batch.id < cursor]
-        page = [_without_rows(batch) for batch in rest[:limit]]
+        page = [replace(_without_rows(batch), report=b"") for batch in rest[:limit]]
         total = len(found) if state is None else None
         return BatchPage(page, page[-1].id if len(rest) > limit else None, total)
 

@@ -74,7 +74,7 @@ class Unsaid:
 
 @dataclass(frozen=True, slots=True)
 class BatchPage:
-    """Some batches, newest first, without their rows; `next` is the cursor of the page after.
+    """Some batches, newest first, without rows and reports; `next` is the cursor of the page after.
 
     `total` is None where only those in one state are shown.
     """
@@ -221,7 +221,10 @@ class Store(Protocol):
         """
 
     async def lock_batch(self, owner: str, token: bytes) -> Errand | None:
-        """Lock the oldest batch that has work and no live lock, for as long as a lease lasts."""
+        """Lock the oldest batch that has work and no live lock, for as long as a lease lasts.
+
+        Its last report comes with it only if that is to be sent.
+        """
 
     async def keep_batch(self, id: str, token: bytes) -> None:
         """Keep a lock for as long as a lease from now; LockLost."""

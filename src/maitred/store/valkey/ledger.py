@@ -1,4 +1,4 @@
-"""The verbs of the Ledger on Valkey or Redis: retries, holds, batches, and agreement with a tree elsewhere."""
+"""The verbs of the Ledger on Valkey or Redis: retries, holds, batches, and agreeing with a tree elsewhere."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
--- batches: shows batches, newest first, as far as a bounded number of them is looked at.
+-- batches: shows batches, newest first and without their reports, as far as a bounded number of them is looked at.
 -- args: now, dice, code of a state ('' for all), external id ('' for all), the batch to begin after ('' for the newest),
 --   how many to show, how many to look at
--- answers: {{id, head, submission, report, …}, id to go on after ('' at the end), how many batches there are}
+-- answers: {{id, head, submission, '', …}, id to go on after ('' at the end), how many batches there are}
 -- flags: no-writes
 local function show(q, ids, state, limit)
   local found, last, looked = {}, '', 0
@@ -11,8 +11,8 @@ local function show(q, ids, state, limit)
     looked = looked + 1
     last = id
     if head and (state == '' or string.sub(head, 1, 1) == state) then
-      local got = call('HMGET', q.prefix .. K.Batches, 's' .. id, 'r' .. id)
-      for _, part in ipairs({ id, head, got[1] or '', got[2] or '' }) do found[#found + 1] = part end
+      local submission = call('HGET', q.prefix .. K.Batches, 's' .. id)
+      for _, part in ipairs({ id, head, submission or '', '' }) do found[#found + 1] = part end
     end
   end
   return found, last, looked

@@ -24,6 +24,8 @@ verb.lock_batch = function(keys, args)
   end
   finish_verb(q)
   if not b then return '' end
-  local head = call('HMGET', q.prefix .. K.Batches, b.id, 's' .. b.id, 'r' .. b.id)
-  return { b.id, head[1], head[2], head[3] or '', work }
+  local got = call('HMGET', q.prefix .. K.Batches, b.id, 's' .. b.id)
+  -- Only whoever sends the report needs it, and it may be long.
+  local report = work == 'send' and call('HGET', q.prefix .. K.Batches, 'r' .. b.id)
+  return { b.id, got[1], got[2] or '', report or '', work }
 end
