@@ -16,7 +16,7 @@ import structlog
 
 from maitred.core.batch import Batch, Errand
 from maitred.core.settings import SECOND, Settings
-from maitred.errors import Conflict, InvalidJob, LockLost, MaitredError, NotFound, StoreError
+from maitred.errors import Conflict, InvalidJob, LockLost, MaitredError, NotFound, StoreError, StoreUnavailable
 from maitred.service.delivery import MOST_TRIES, back_off, post
 from maitred.service.expanding import Expanding
 from maitred.service.report import MEDIA_TYPES, Report, render
@@ -109,8 +109,8 @@ class Clerk:
         self._news.set()
 
     def _tell(self, what: str, error: Exception) -> None:
-        """Say what is wrong once, not every second."""
-        if self._trouble != str(error):
+        """Say what is wrong once, not every second. Of a store that is away, the ticker says so already."""
+        if self._trouble != str(error) and not isinstance(error, StoreUnavailable):
             _log.warning(what, queue=self._store.queue, error=str(error))
         self._trouble = str(error)
 
