@@ -16,7 +16,15 @@ import structlog
 
 from maitred.core.batch import Batch, Errand
 from maitred.core.settings import SECOND, Settings
-from maitred.errors import Conflict, InvalidJob, LockLost, MaitredError, NotFound, StoreError, StoreUnavailable
+from maitred.errors import (
+    Conflict,
+    InvalidJob,
+    LockLost,
+    MaitredError,
+    NotFound,
+    StoreError,
+    StoreUnavailable,
+)
 from maitred.service.delivery import MOST_TRIES, back_off, post
 from maitred.service.expanding import Expanding
 from maitred.service.report import MEDIA_TYPES, Report, render
