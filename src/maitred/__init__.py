@@ -51,6 +51,7 @@ from maitred.errors import (
 if TYPE_CHECKING:
     from maitred.core.job import Submitter
     from maitred.service.intake import Accepted
+    from maitred.service.payload import fetch
     from maitred.service.queue import Queue
     from maitred.worker.context import RunningJob, current_job
     from maitred.worker.stage_job import StageJob
@@ -103,6 +104,7 @@ __all__ = [
     "UnknownQueue",
     "__version__",
     "current_job",
+    "fetch",
 ]
 
 # Imported when first named: a command that only asks a server would wait for parts that it does not use.
@@ -113,6 +115,7 @@ _HOMES = {
     "StageJob": "maitred.worker.stage_job",
     "Submitter": "maitred.core.job",
     "current_job": "maitred.worker.context",
+    "fetch": "maitred.service.payload",
 }
 
 # A type checker must not see these: for it, every misspelt name would exist.

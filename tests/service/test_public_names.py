@@ -26,6 +26,7 @@ def test_the_public_names_are_these() -> None:
         "Submitter",
         "__version__",
         "current_job",
+        "fetch",
     }
     assert set(maitred.__all__) == tree | others
     assert all(hasattr(maitred, name) for name in maitred.__all__)
