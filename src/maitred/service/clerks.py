@@ -1,21 +1,15 @@
 """The clerks of a server: one for each queue, started when the queue is first seen."""
 
 import asyncio
-import contextlib
 from collections.abc import Sequence
 
-import structlog
-
 from maitred.core.events import BatchChanged, Entry
-from maitred.errors import StoreError
 from maitred.service.clerk import Clerk
 from maitred.service.foresights import Foresights
+from maitred.service.per_queue import begin, end, for_each
 from maitred.store.port import Stores
 
-LOOK_EVERY = 5.0
 SHORTLY = 0.05
-
-_log = structlog.get_logger()
 
 
 class Bell:
@@ -62,17 +56,13 @@ class Clerks:
         """Work for all queues until cancelled."""
         self._running = True
         try:
-            while True:
-                with contextlib.suppress(StoreError):
-                    for name in await self._stores.names():
-                        self._of(name)
-                await asyncio.sleep(LOOK_EVERY)
+            await for_each(self._stores, self._see_to)
         finally:
             self._running = False
-            tasks = [task for _, task in self._queues.values()]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end(task for _, task in self._queues.values())
+
+    async def _see_to(self, queue: str) -> None:
+        self._of(queue)
 
     def wake(self, queue: str) -> None:
         """Look at the batches of a queue now: one was submitted, or changed."""
@@ -82,15 +72,8 @@ class Clerks:
     def _of(self, queue: str) -> Clerk:
         if queue not in self._queues:
             clerk = Clerk(self._stores.queue(queue), self._owner)
-            task = asyncio.create_task(clerk.run())
-            task.add_done_callback(_tell_of_bug)
-            self._queues[queue] = (clerk, task)
+            self._queues[queue] = (clerk, begin("clerk", clerk.run()))
             foresight = self._foresights.of(queue) if self._foresights else None
             if foresight is not None:
                 foresight.listeners.append(Bell(clerk))
         return self._queues[queue][0]
-
-
-def _tell_of_bug(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()):
-        _log.error("a clerk has ended", exc_info=error)

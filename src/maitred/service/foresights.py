@@ -1,23 +1,16 @@
 """The foresights of a server: one for each queue, started when the queue is first seen or asked for."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-import structlog
-
-from maitred.errors import StoreError
 from maitred.service.batch_watch import BatchWatchers
 from maitred.service.foresight import Foresight
+from maitred.service.per_queue import begin, end, for_each
 from maitred.service.watchers import Watchers
 from maitred.store.ledgered import LedgeredStore
 from maitred.store.port import Stores
-
-LOOK_EVERY = 5.0
-
-_log = structlog.get_logger()
 
 
 class Lookout(NamedTuple):
@@ -45,16 +38,13 @@ class Foresights:
         """Foresee for all queues until cancelled."""
         self._running = True
         try:
-            while True:
-                with contextlib.suppress(StoreError):
-                    for name in await self._stores.names():
-                        self.of(name)
-                await asyncio.sleep(LOOK_EVERY)
+            await for_each(self._stores, self._see_to)
         finally:
             self.close()
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await end(self._tasks)
+
+    async def _see_to(self, queue: str) -> None:
+        self.of(queue)
 
     def close(self) -> None:
         """End all watches and begin no others; whoever watches may go on at another server."""
@@ -88,13 +78,5 @@ class Foresights:
             self._queues[queue] = lookout
             if isinstance(store, LedgeredStore):
                 store.on_batch(lookout.batches.touch)
-            for part in lookout:
-                task = asyncio.create_task(part.run())
-                task.add_done_callback(_tell_of_bug)
-                self._tasks.append(task)
+            self._tasks += [begin("lookout", part.run()) for part in lookout]
         return self._queues[queue]
-
-
-def _tell_of_bug(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()):
-        _log.error("foresight has ended by a mistake of its own", exc_info=error)

@@ -6,19 +6,18 @@ done twice: a scribe may die at any time, and another goes on.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable
 
 import structlog
 
-from maitred.errors import MaitredError, StoreError
+from maitred.errors import MaitredError
+from maitred.service.per_queue import begin, end, for_each
 from maitred.store.ledgered import LedgeredStore
 from maitred.store.port import Stores
 
 AT_ONCE = 200
 TELL_EVERY = 0.5
 SWEEP_EVERY = 60.0
-LOOK_EVERY = 5.0
 
 _log = structlog.get_logger()
 
@@ -80,18 +79,9 @@ class Scribes:
     async def run(self) -> None:
         """Work for all queues until cancelled."""
         try:
-            while True:
-                await self._look()
-                await asyncio.sleep(LOOK_EVERY)
+            await for_each(self._stores, self._see_to)
         finally:
-            for task in self._tasks.values():
-                task.cancel()
-            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-
-    async def _look(self) -> None:
-        with contextlib.suppress(StoreError):
-            for name in await self._stores.names():
-                await self._see_to(name)
+            await end(self._tasks.values())
 
     async def _see_to(self, name: str) -> None:
         store = self._stores.queue(name)
@@ -103,10 +93,4 @@ class Scribes:
         except MaitredError as error:
             _log.warning("a ledger does not answer", queue=name, error=str(error))
             return
-        task = self._tasks[name] = asyncio.create_task(Scribe(store).run())
-        task.add_done_callback(_tell_of_bug)
-
-
-def _tell_of_bug(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()):
-        _log.error("a scribe has ended", exc_info=error)
+        self._tasks[name] = begin("scribe", Scribe(store).run())
