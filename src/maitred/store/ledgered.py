@@ -26,9 +26,15 @@ LONGEST_SESSION = 10.0
 class LedgeredStore(PassingOn):
     """One queue, with its ledger in the line or in a tree."""
 
-    def __init__(self, line: Store, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        line: Store,
+        clock: Clock | None = None,
+        known: "Callable[[LedgeredStore], None]" = lambda _: None,
+    ) -> None:
+        """`known` hears of it when the queue turns out to be there."""
         self.queue, self._line = line.queue, line
-        self._clock = clock
+        self._clock, self._known = clock, known
         self._settings: Settings | None = None
         self._tree: TreeStore | None = None
         self._opening = asyncio.Lock()
@@ -37,7 +43,9 @@ class LedgeredStore(PassingOn):
     async def tree(self) -> "TreeStore | None":
         """Give the queue on its tree, connected; None if its ledger is in the line."""
         if self._settings is None:
-            await self._use((await self._line.status()).settings)
+            async with self._opening:
+                if self._settings is None:
+                    await self._take_over((await self._line.status()).settings)
         return self._tree
 
     async def _target(self) -> Store:
@@ -93,21 +101,21 @@ class LedgeredStore(PassingOn):
 
     async def _use(self, settings: Settings) -> None:
         """Open the ledger that the settings name, unless it is the one that is open."""
-        if settings == self._settings:
-            return
-        async with self._opening:
-            old = self._settings
-            if settings == old:
-                return
-            if old is not None and _where(settings) == _where(old):
-                if self._tree:
-                    self._tree.bridge.settings = settings
-            else:
-                tree = await self._open(settings) if settings.ledger else None
-                before, self._tree = self._tree, tree
-                if before:
-                    await before.close()
-            self._settings = settings
+        if settings != self._settings:
+            async with self._opening:
+                await self._take_over(settings)
+
+    async def _take_over(self, settings: Settings) -> None:
+        old = self._settings
+        if old is None or _where(settings) != _where(old):
+            tree = await self._open(settings) if settings.ledger else None
+            before, self._tree = self._tree, tree
+            if before:
+                await before.close()
+        elif self._tree:
+            self._tree.bridge.settings = settings
+        self._settings = settings
+        self._known(self)
 
     async def _open(self, settings: Settings) -> "TreeStore":
         from maitred.store.zookeeper.ledger import Ledger  # noqa: PLC0415 - see the docstring
@@ -139,21 +147,22 @@ class LedgeredStores:
         self.lines = lines
         self._clock = clock
         self._queues: WeakValueDictionary[str, LedgeredStore] = WeakValueDictionary()
-        self._kept: list[LedgeredStore] = []
+        # Those that are there are kept; any other name is only somebody's question.
+        self._kept: dict[str, LedgeredStore] = {}
 
     def queue(self, name: str) -> LedgeredStore:
         """Give the store of one queue, the same to all: its session and its locks are this process's."""
         store = self._queues.get(name)
         if store is None:
-            store = self._queues[name] = LedgeredStore(self.lines.queue(name), self._clock)
+            store = self._queues[name] = LedgeredStore(self.lines.queue(name), self._clock, self._keep)
         return store
 
     async def names(self) -> list[str]:
         """Name the queues that were configured."""
-        names = await self.lines.names()
-        # Those that are there are kept; any other name is only somebody's question.
-        self._kept = [self.queue(name) for name in names]
-        return names
+        return await self.lines.names()
+
+    def _keep(self, store: LedgeredStore) -> None:
+        self._kept[store.queue] = store
 
     async def ping(self) -> None:
         """Raise StoreUnavailable unless the line's store answers."""

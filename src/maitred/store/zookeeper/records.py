@@ -20,6 +20,7 @@ from maitred.store.zookeeper.session import Node, Session
 from maitred.store.zookeeper.tree import DELETED, FACTS, Tree
 
 READ_TOGETHER = 100
+READ_AGAIN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,9 +215,7 @@ class Reader:
         """Read a batch; None if there is none, or none yet. A whole one has its last report and counts."""
         path = self.tree.batch
         names = ["status", "submission", "expansion", "states", *(["status-report"] if whole else [])]
-        status, submission, expansion, states, *reports = await self.session.get_all(
-            [path(bid, name) for name in names]
-        )
+        status, submission, expansion, states, *reports = await self._of_one_moment(bid, names)
         if status is None or submission is None:
             return None
         report = reports[0] if reports else None
@@ -228,6 +227,17 @@ class Reader:
         if whole:
             entry.batch.counts |= await self.counts(bid)
         return entry
+
+    async def _of_one_moment(self, bid: str, names: Sequence[str]) -> list[Node | None]:
+        """Read nodes of a batch, its status first; whoever changes one of them writes the status too."""
+        paths = [self.tree.batch(bid, name) for name in (*names, "status")]
+        nodes: list[Node | None] = []
+        for _ in range(READ_AGAIN):
+            *nodes, after = await self.session.get_all(paths)
+            before = nodes[0]
+            if before is None or (after and after.version == before.version):
+                break
+        return nodes
 
     def _batch(
         self, bid: str, submission: Node, status: Node, expansion: Node | None, states: Node | None
