@@ -4,7 +4,7 @@ import random
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from maitred.core.durations import KINDS, MEMORY, Coverage, Durations
 from maitred.core.settings import MINUTE, SECOND
@@ -107,6 +107,7 @@ runs = st.lists(st.tuples(st.integers(0, 1 << 45), st.booleans()), max_size=30)
 
 @settings(max_examples=500, deadline=None)
 @given(runs, st.integers(1, 1 << 45), st.integers(0, 1 << 45))
+@example([(0, False), (0, False), (2, False)], 1, 0)
 def test_what_is_expected_lies_between_what_has_run_and_the_bound(
     seen: list[tuple[int, bool]], bound: int, elapsed: int
 ) -> None:

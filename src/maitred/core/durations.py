@@ -131,7 +131,9 @@ class Durations:
             mean = guess * mean + (1 - guess) * learned_mean
             square = guess * square + (1 - guess) * learned_square
         mean = min(max(mean, elapsed), bound)
-        return Expected(mean, max(0.0, square - mean * mean))
+        # Nothing between two bounds varies more than this; what was learned in coarse steps might say so.
+        most = (mean - elapsed) * (bound - mean)
+        return Expected(mean, max(0.0, min(square - mean * mean, most)))
 
 
 class Coverage:
