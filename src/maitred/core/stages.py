@@ -6,6 +6,7 @@ held or failed goes on where it was. Whatever the table does not have is refused
 """
 
 from collections.abc import Sequence
+from functools import cache
 
 from maitred.errors import IllegalMove
 
@@ -29,9 +30,12 @@ def moves(stages: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return table
 
 
+_known_moves = cache(moves)
+
+
 def check_move(stages: Sequence[str], old: str, new: str) -> None:
     """Refuse a move that the table does not have; staying where it is, is no move."""
-    if old != new and new not in moves(stages).get(old, ()):
+    if old != new and new not in _known_moves(tuple(stages)).get(old, ()):
         raise IllegalMove(old, new)
 
 

@@ -159,7 +159,7 @@ def write_time(layout: Layout, at: int) -> str:
     moment = datetime.fromtimestamp(seconds, UTC)
     if layout.local_time:
         return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest:06d}Z"
+    return f"{moment.isoformat()[:19]}.{rest:06d}Z"
 
 
 def read_time(text: object) -> int:

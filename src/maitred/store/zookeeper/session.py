@@ -278,8 +278,11 @@ class Session:
         size = sum(len(op.path.encode()) + 60 + len(getattr(op, "data", b"")) for op in ops)
         if size > PACKET_LIMIT:
             raise TooLarge(size, PACKET_LIMIT)
-        async with self._patiently(OutcomeUnknown):
-            [answer] = await self._answers([lambda client: _transaction(client, ops).commit_async()])
+        try:
+            async with asyncio.timeout(self.patience):
+                [answer] = await self._answers([lambda client: _transaction(client, ops).commit_async()])
+        except TimeoutError:
+            raise OutcomeUnknown(f"ZooKeeper at {self.hosts} does not answer") from None
         if answer.successful():
             return _outcome(ops, answer.value)
         if isinstance(answer.exception, kazoo_errors.SessionExpiredError):
