@@ -31,16 +31,26 @@ class Cutter:
             yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
         finally:
             server.close()
-            tasks = list(self._tasks)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
             await server.wait_closed()
+            for _ in range(3):  # whoever was let in at the last moment is met in the next turns of the loop
+                await asyncio.sleep(0)
+            for task in list(self._tasks):
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await asyncio.sleep(0)
 
-    async def _meet(self, caller: asyncio.StreamReader, to_caller: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task
+    def _meet(self, caller: asyncio.StreamReader, to_caller: asyncio.StreamWriter) -> None:
+        """Take in a connection at once: a task that had not begun could be cancelled without tidying up."""
+        task = asyncio.ensure_future(self._pass_on(caller, to_caller))
         self._tasks.add(task)
+
+        def over(done: "asyncio.Task[None]") -> None:
+            self._tasks.discard(done)
+            to_caller.transport.abort()
+
+        task.add_done_callback(over)
+
+    async def _pass_on(self, caller: asyncio.StreamReader, to_caller: asyncio.StreamWriter) -> None:
         writers, ways = [to_caller], []
         try:
             server, to_server = await asyncio.open_connection("127.0.0.1", self.port)
@@ -54,11 +64,11 @@ class Cutter:
         finally:
             for way in ways:
                 way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
+            # Before anything is awaited: a second cancel may come there.
             for writer in writers:
                 writer.transport.abort()
+            await asyncio.gather(*ways, return_exceptions=True)
             await asyncio.gather(*(writer.wait_closed() for writer in writers), return_exceptions=True)
-            self._tasks.discard(task)
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
