@@ -3,8 +3,8 @@
 import pytest
 
 from maitred.core.classes import DurationClass
+from maitred.core.gate import HELD_PER_WALK
 from maitred.core.job import Order, Stop
-from maitred.core.seating import HELD_PER_WALK
 from maitred.core.settings import MINUTE, SECOND, Settings
 from maitred.store.port import Store
 from tests.conformance.party import NEED, U1, U2, U7

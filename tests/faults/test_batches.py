@@ -101,7 +101,7 @@ class Desk:
         """Retry the failed jobs of a batch; give how many there were when that was answered."""
 
         async def call(client: Client) -> int:
-            return await client.retry_batch(QUEUE, id, "mended")
+            return await client.retry_batch(QUEUE, id)
 
         return await self.crew.ask(call)
 

@@ -256,13 +256,12 @@ def retry(
     id: _BatchId,
     *,
     queue: options.Queue = options.DEFAULT_QUEUE,
-    reason: options.Reason = "",
     server: options.Server = None,
     data: options.Data = options.DEFAULT_DATA,
     as_json: options.Json = False,
 ) -> None:
     """Let the failed jobs of a batch go on, each at the stage that failed."""
-    retried = ask(server, data, lambda client: client.retry_batch(queue, id, reason))
+    retried = ask(server, data, lambda client: client.retry_batch(queue, id))
     typer.echo(json.dumps({"retried": retried}) if as_json else f"Retried {retried} of {id}.")
 
 

@@ -83,19 +83,18 @@ def resume(
         print_queue(ask(server, data, lambda client: client.resume(queue)), as_json=as_json)
 
 
-@commands.command(epilog="For example: maitred retry FL9_fz27Ce9QZuqTzKP9ftXe --reason 'the disk is back'")
+@commands.command(epilog="For example: maitred retry FL9_fz27Ce9QZuqTzKP9ftXe")
 @expected
 def retry(
     id: options.JobId,
     *,
     queue: options.Queue = options.DEFAULT_QUEUE,
-    reason: options.Reason = "",
     server: options.Server = None,
     data: options.Data = options.DEFAULT_DATA,
     as_json: options.Json = False,
 ) -> None:
     """Let a failed job go on at the stage that failed."""
-    print_job(ask(server, data, lambda client: client.retry(queue, id, reason)), as_json=as_json)
+    print_job(ask(server, data, lambda client: client.retry(queue, id)), as_json=as_json)
 
 
 @commands.command(epilog="For example: maitred priority FL9_fz27Ce9QZuqTzKP9ftXe 2")

@@ -55,10 +55,9 @@ class BatchCalls(Caller):
         """Show the last report of a batch; `NoReport` if there is none yet."""
         return ReportDocument.model_validate(await self._call("GET", queue, "batches", id, "report"))
 
-    async def retry_batch(self, queue: str, id: str, reason: str = "") -> int:
+    async def retry_batch(self, queue: str, id: str) -> int:
         """Retry the failed jobs of a batch; give how many that were. A large batch takes its time."""
-        body = {"reason": reason}
-        answer = await self._call("POST", queue, "batches", id, "retry", body=body, patience=None)
+        answer = await self._call("POST", queue, "batches", id, "retry", patience=None)
         return RetriedDocument.model_validate(answer).retried
 
     async def update_report(self, queue: str, id: str) -> BatchDocument:

@@ -111,10 +111,9 @@ class Client(BatchCalls, HoldCalls):
         answer = await self._call("POST", queue, "jobs", id, "priority", body={"priority": priority})
         return JobDocument.model_validate(answer)
 
-    async def retry(self, queue: str, id: str, reason: str = "") -> JobDocument:
+    async def retry(self, queue: str, id: str) -> JobDocument:
         """Let a failed job go on at the stage that failed."""
-        answer = await self._call("POST", queue, "jobs", id, "retry", body={"reason": reason})
-        return JobDocument.model_validate(answer)
+        return JobDocument.model_validate(await self._call("POST", queue, "jobs", id, "retry"))
 
     async def cancel(self, queue: str, id: str, reason: str = "") -> JobDocument:
         """End a job that has not ended."""

@@ -5,6 +5,8 @@ who serves it, with a place of its own. What fails for a while is tried again la
 waits for an operator, and goes on where it stopped.
 """
 
+from typing import NamedTuple
+
 from maitred.core.batch import Batch, BatchState
 from maitred.core.floor import Hold, Kind, Units, Worker
 from maitred.core.job import Band, Finish, Held, HoldKind, Job, Phase, Start
@@ -20,30 +22,39 @@ from maitred.errors import (
 )
 
 
+class Ending(NamedTuple):
+    """How a run ended that the worker reported, the n-th of one call; its slot and units are back."""
+
+    hold: Hold
+    result: Finish
+    number: int
+
+
 class Pipeline(Seating):
     """The stages of jobs, retries and holds."""
 
     # ---------------------------------------------------------------- the end of a stage
 
-    def _settle(self, worker: Worker, job: Job, hold: Hold, result: Finish, roll: bytes) -> Start | None:
-        """Take in how a run ended whose slot and units are back: the next stage, another try, or the end.
+    def _settle(self, worker: Worker, ending: Ending, dice: bytes) -> Start | None:
+        """Take in how a run ended: the next stage, another try, or the end.
 
-        Gives the start of the next stage if the worker goes on with it. `roll` is two throws of the dice: the
-        token of that start, and how long to back off.
+        Gives the start of the next stage if the worker goes on with it, with the dice as its token.
         """
-        token, number = roll[:16], roll[16:]
+        hold, result, number = ending
+        job = self.jobs[hold.record]
         self._log(job, hold, result.code)
         self._take_in(job, result)
         if hold.kind is Kind.INTERACTIVE:
             self._end(job, result.code, result.message, result.result)
         elif result.code and result.transient and job.attempt < self.settings.attempts:
-            self._back_off(job, result.message, int.from_bytes(number, "big"))
+            at = 2 * (number % 8)
+            self._back_off(job, result.message, int.from_bytes(dice[at : at + 2], "big"))
         elif result.code or job.stage == len(self.settings.stages):
             self._end(job, result.code, result.message, result.result)
             if result.status:
                 self.unsaid.discard(job.record)
         else:
-            return self._next_stage(worker, job, result, token)
+            return self._next_stage(worker, job, result, dice)
         return None
 
     def _take_in(self, job: Job, result: Finish) -> None:
@@ -51,9 +62,7 @@ class Pipeline(Seating):
         if result.priority is not None:
             job.priority = result.priority
         if result.space is not None:
-            if job.provisioned:
-                self.space_used += result.space - job.space
-            job.space = result.space
+            self.space.need(job, result.space)
         if result.identifiers is not None:
             job.identifiers = result.identifiers
         if result.status:
@@ -91,7 +100,7 @@ class Pipeline(Seating):
             and worker.free > 0
             and job.need in worker.serves
             and not units.full(job.level)
-            and not self._lacks_space(job)
+            and not self.space.lacks(job)
             and not self.holds.reason(job)
             and job.id not in self.stops.values()
         )

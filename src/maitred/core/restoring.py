@@ -53,7 +53,7 @@ class Restoring(Ledger):
             self.holds.drop(job)
         elif job.phase is Phase.RUNNING:
             self._log(job, self._stop(job, "moved"), "moved")
-        self._return_space(job)
+        self.space.give_back(job)
 
     def _put_in_place(self, job: Job) -> None:
         """Let a job stand as the tree has it; it is not told so again, unless more is decided here."""

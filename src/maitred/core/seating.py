@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from maitred.core.batches import Batches
 from maitred.core.delay import Recent
 from maitred.core.floor import SETTLED, Floor, Hold, Kind, Units, Worker
+from maitred.core.gate import Gate
 from maitred.core.holds import Holds
 from maitred.core.job import (
     Band,
@@ -30,12 +31,12 @@ from maitred.core.job import (
 )
 from maitred.core.line import Line
 from maitred.core.settings import SECOND, Settings
+from maitred.core.space import Space
 from maitred.errors import UnknownJob
 
 STARTS_PER_CYCLE = 256
 EXPIRIES_PER_STEP = 100
 RETURNS_PER_STEP = 100
-HELD_PER_WALK = 500
 WORKERS_PER_STEP = 4
 
 
@@ -58,7 +59,7 @@ class Seating:
         self.inboxes: dict[str, list[Message]] = {}
         self.holds = Holds()
         self.batches = Batches()
-        self.space_used = 0
+        self.space = Space(self.floor)
         self.unsaid: set[int] = set()
         self.gone: list[str] = []
 
@@ -149,7 +150,9 @@ class Seating:
             left, early = self._seat_all(left, dice, caller, mine, patient=patient)
             self.more = not left
             due = [place for place in self.line.in_order(self.now) if place.due(self.now)]
-            gate = SeatingGate(self, due)
+            # A stop moves the newer version of its job, so whose a place is must be known before the walk.
+            jobs = {place: self.jobs[self.line.job_for(place)] for place in due}
+            gate = Gate(jobs, self.holds, self.space)
             patient = not self.more and self.floor.reclaim(due, self.now, dice, self._give_way, gate)
             if self.more or not (patient or early):
                 return mine
@@ -191,36 +194,19 @@ class Seating:
             self._expire(job)
         elif reason := self.holds.reason(job):
             self._set_held(job, reason)
-        elif job.lacking and self._over_budget(job):
+        elif job.lacking and self.space.never_fits(job):
             self._end_for_space(job)
         else:
             return False
         return True
 
-    # ---------------------------------------------------------------- space
-
-    def _lacks_space(self, job: Job) -> bool:
-        """Tell whether a job has to be given space before it starts."""
-        first, stage = self.settings.provisioning, max(job.stage, 1)
-        if not first or job.provisioned or stage < first:
-            return False
-        return stage == first or job.space > 0
-
-    def _over_budget(self, job: Job) -> bool:
-        return 0 < self.settings.space < job.space
-
-    def _end_for_space(self, job: Job) -> None:
-        self._end(job, "space", f"needs {job.space} bytes of space, and there are {self.settings.space}")
-
-    def fits(self, job: Job, used: int) -> bool:
-        """Tell whether a job's space is left where so much is taken."""
-        return not self.settings.space or job.space <= self.settings.space - used
-
     def _space_for(self, place: Place, units: Units) -> bool:
         """Tell whether a place can be had with its space; the first that does not fit holds back the rest."""
         job = self.jobs[self.line.job_for(place)]
         expired = job.expires_at and job.expires_at <= self.now
-        if expired or self.holds.reason(job) or self._over_budget(job) or self.fits(job, self.space_used):
+        if expired or self.holds.reason(job) or self.space.never_fits(job):
+            return True
+        if self.space.fits(job, self.space.used):
             return True
         units.no_space = True
         return False
@@ -235,8 +221,7 @@ class Seating:
         job.phase, job.worker, job.stage = Phase.RUNNING, worker.name, max(job.stage, 1)
         job.attempt += 1
         if job.lacking:
-            job.lacking, job.provisioned = False, True
-            self.space_used += job.space
+            self.space.take(job)
         levels = self.settings.levels
         kind, cap = Kind.SPECIFIC, levels[job.level - 1].cap
         if job.band is Band.INTERACTIVE:
@@ -342,8 +327,8 @@ class Seating:
         if job.phase is Phase.HELD:
             self._must_say(job)
         job.phase, job.own = Phase.WAITING, True
-        job.blocked, job.lacking = job.id in self.stops.values(), self._lacks_space(job)
-        if job.lacking and self._over_budget(job):
+        job.blocked, job.lacking = job.id in self.stops.values(), self.space.lacks(job)
+        if job.lacking and self.space.never_fits(job):
             self._end_for_space(job)
         else:
             self.line.join_own(job)
@@ -405,13 +390,16 @@ class Seating:
     def _supersede(self, job: Job) -> None:
         self._end(job, "superseded", "a newer version took its place")
 
+    def _end_for_space(self, job: Job) -> None:
+        self._end(job, "space", f"needs {job.space} bytes of space, and there are {self.space.budget}")
+
     def _expire(self, job: Job) -> None:
         self._end(job, "expired", "it was still waiting when it expired")
 
     def _end(self, job: Job, code: str, message: str, result: bytes = b"") -> None:
         if job.phase is Phase.HELD:
             self.holds.drop(job)
-        self._return_space(job)
+        self.space.give_back(job)
         job.phase, job.own, job.blocked, job.lacking = Phase.ENDED, False, False, False
         job.code, job.message, job.result = code, message, result
         job.ended_at, job.hold = self.now, None
@@ -421,12 +409,6 @@ class Seating:
         """Note that the ledger's tree has to hear of a job's new state, where there is one."""
         if job.ledger:
             self.unsaid.add(job.record)
-
-    def _return_space(self, job: Job) -> None:
-        """Give a job's space back, once."""
-        if job.provisioned:
-            job.provisioned = False
-            self.space_used -= job.space
 
     def _log(self, job: Job, hold: Hold, code: str) -> None:
         job.timeline.append(Run(job.stage, job.version, job.attempt, job.worker, hold.start, self.now, code))
@@ -446,37 +428,3 @@ class Seating:
         while job is not None:
             yield job
             job = self.jobs.get(job.previous)
-
-
-class SeatingGate:
-    """Lets pass, on one walk along these places, whoever is not held and has its space.
-
-    Held jobs leave the line when a slot comes free. Until then so many of them may stand in it that a walk
-    must not look at all: past a bound it lets nobody pass.
-    """
-
-    def __init__(self, seating: Seating, places: list[Place]) -> None:
-        self._seating = seating
-        # A stop moves the newer version of its job, so whose a place is must be known before the walk.
-        self._jobs = {place: seating.jobs[seating.line.job_for(place)] for place in places}
-        self._used = seating.space_used
-        self._no_space = False
-        self._met = 0
-
-    def passes(self, place: Place) -> bool:
-        """Tell whether only the floor keeps the place from starting."""
-        lacking, job = place.lane.lacking, self._jobs[place]
-        if (lacking and self._no_space) or self._met == HELD_PER_WALK:
-            return False
-        if self._seating.holds.reason(job):
-            self._met += 1
-            return False
-        if lacking and not self._seating.fits(job, self._used):
-            self._no_space = True
-            return False
-        return True
-
-    def take(self, place: Place) -> None:
-        """Count its space as taken."""
-        if place.lane.lacking:
-            self._used += self._jobs[place].space

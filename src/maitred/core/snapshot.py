@@ -137,7 +137,7 @@ def take_snapshot(house: House) -> Snapshot:
         holds=dict(house.holds.flags),
         kept={name: sorted(records) for name, records in house.holds.kept.items()},
         returning=list(house.holds.returning),
-        space_used=house.space_used,
+        space_used=house.space.used,
         batches={id: copy_batch(batch) for id, batch in house.batches.all.items()},
         trash={id: dict(rows) for id, rows in house.batches.trash.items()},
         batches_made=house.batches.made,

@@ -79,7 +79,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         desk.foresights = Foresights(desk.stores)
     if desk.clerks is None:
         desk.clerks = Clerks(desk.stores, _own_name(), desk.foresights)
-    parts = (Ticker(desk.stores), desk.foresights, desk.clerks, Scribes(desk.stores))
+    parts = (Ticker(desk.stores), desk.foresights, desk.clerks, Scribes(desk.stores, desk.foresights))
     tasks = [asyncio.create_task(part.run()) for part in parts]
     try:
         yield

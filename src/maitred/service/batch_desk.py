@@ -35,7 +35,7 @@ from maitred.wire import JobBody, completed, decode_json, encode_json, parse_bat
 T = TypeVar("T")
 
 MOST_BYTES = 64 << 20
-ROWS_AT_ONCE = 500
+ROWS_AT_ONCE = 128
 RETRIES_AT_ONCE = 16
 
 if TYPE_CHECKING:
@@ -170,7 +170,10 @@ class BatchDesk:
         while True:
             page = await store.batch_rows(id, after, ROWS_AT_ONCE)
             failed = [row.id for row in page.rows if row.state == "failed"]
-            count += sum(await asyncio.gather(*map(retried, failed)))
+            views = await store.read(failed) if failed else []
+            # A key that was submitted again after the report is no longer this batch's.
+            mine = [view.job.id for view in views if view and view.job.batch == id]
+            count += sum(await asyncio.gather(*map(retried, mine)))
             if page.next is None:
                 return count
             after = page.next

@@ -1,41 +1,13 @@
 """The clerks of a server: one for each queue, started when the queue is first seen."""
 
 import asyncio
-from collections.abc import Sequence
 
-from maitred.core.events import BatchChanged, Entry
+from maitred.core.events import BatchChanged
+from maitred.service.bell import Bell
 from maitred.service.clerk import Clerk
 from maitred.service.foresights import Foresights
 from maitred.service.per_queue import begin, end, for_each
 from maitred.store.port import Stores
-
-SHORTLY = 0.05
-
-
-class Bell:
-    """Wakes a clerk shortly after a batch changed, once for all changes meanwhile: there may be work."""
-
-    def __init__(self, clerk: Clerk) -> None:
-        self._clerk = clerk
-        self._pulled = False
-
-    def hear(self, entries: Sequence[Entry]) -> None:
-        """Hear what happened in the queue."""
-        if any(isinstance(event, BatchChanged) for entry in entries for event in entry.events):
-            self._pull()
-
-    def missed(self) -> None:
-        """Hear that something was missed."""
-        self._pull()
-
-    def _pull(self) -> None:
-        if not self._pulled:
-            self._pulled = True
-            asyncio.get_running_loop().call_later(SHORTLY, self._ring)
-
-    def _ring(self) -> None:
-        self._pulled = False
-        self._clerk.wake()
 
 
 class Clerks:
@@ -75,5 +47,5 @@ class Clerks:
             self._queues[queue] = (clerk, begin("clerk", clerk.run()))
             foresight = self._foresights.of(queue) if self._foresights else None
             if foresight is not None:
-                foresight.listeners.append(Bell(clerk))
+                foresight.listeners.append(Bell(clerk.wake, BatchChanged))
         return self._queues[queue][0]

@@ -6,34 +6,46 @@ done twice: a scribe may die at any time, and another goes on.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 
 import structlog
 
+from maitred.core.events import Changed, Deleted, Ended
 from maitred.errors import MaitredError
+from maitred.service.bell import Bell
+from maitred.service.foresights import Foresights
 from maitred.service.per_queue import begin, end, for_each
 from maitred.store.ledgered import LedgeredStore
 from maitred.store.port import Stores
 
 AT_ONCE = 200
-TELL_EVERY = 0.5
+SAFETY_NET = 1.0
 SWEEP_EVERY = 60.0
 
 _log = structlog.get_logger()
 
 
 class Scribe:
-    """One scribe of one queue; `run` it in a task, and cancel that to stop it."""
+    """One scribe of one queue; `run` it in a task, and cancel that to stop it.
+
+    `wake` it when the line may have decided something; it looks every second anyway.
+    """
 
     def __init__(self, store: LedgeredStore) -> None:
         self._store = store
         self._trouble = ""
+        self._news = asyncio.Event()
+
+    def wake(self) -> None:
+        """Tell the tree now what it has not heard."""
+        self._news.set()
 
     async def run(self) -> None:
         """Work until cancelled. What does not answer is asked again."""
         duties = (
-            self._again(self._tell, TELL_EVERY),
-            self._again(self._follow, TELL_EVERY),
+            self._again(self._tell, 0),
+            self._again(self._follow, SAFETY_NET),
             self._again(self._store.sweep_tree, SWEEP_EVERY),
         )
         await asyncio.gather(*duties)
@@ -53,8 +65,13 @@ class Scribe:
             await asyncio.sleep(pause)
 
     async def _tell(self) -> None:
+        """Tell the tree what it has not heard, and wait for more."""
+        self._news.clear()
         while await self._store.tell(AT_ONCE) == AT_ONCE:
             pass
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SAFETY_NET):
+                await self._news.wait()
 
     async def _follow(self) -> None:
         async for tally in self._store.follow():
@@ -70,10 +87,13 @@ class Scribe:
 
 
 class Scribes:
-    """The scribes of a server: one for each queue whose ledger is a tree, started when it is first seen."""
+    """The scribes of a server: one for each queue whose ledger is a tree, started when it is first seen.
 
-    def __init__(self, stores: Stores) -> None:
-        self._stores = stores
+    Where there are `foresights`, a scribe hears of it when something happened in its line.
+    """
+
+    def __init__(self, stores: Stores, foresights: Foresights | None = None) -> None:
+        self._stores, self._foresights = stores, foresights
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
@@ -93,4 +113,8 @@ class Scribes:
         except MaitredError as error:
             _log.warning("a ledger does not answer", queue=name, error=str(error))
             return
-        self._tasks[name] = begin("scribe", Scribe(store).run())
+        scribe = Scribe(store)
+        self._tasks[name] = begin("scribe", scribe.run())
+        foresight = self._foresights.of(name) if self._foresights else None
+        if foresight is not None:
+            foresight.listeners.append(Bell(scribe.wake, Ended, Changed, Deleted))

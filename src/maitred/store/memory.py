@@ -328,7 +328,7 @@ class MemoryStore(LedgerVerbs):
             limits=tuple(house.floor.limits),
             used=tuple(house.floor.used),
             holds=tuple(house.holds.flags.values()),
-            space_used=house.space_used if house.settings.space else 0,
+            space_used=house.space.used if house.settings.space else 0,
         )
 
     async def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[Violation]:
@@ -382,7 +382,7 @@ class MemoryStore(LedgerVerbs):
             granted=hold.duration if hold else None,
             holding=hold.level if hold else None,
             holds=house.holds.all_of(job),
-            space_free=house.settings.space - house.space_used if house.settings.space else None,
+            space_free=house.settings.space - house.space.used if house.settings.space else None,
         )
 
     def _rung(self, shift: Shift) -> Shift:

@@ -10,7 +10,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationError,
     ValidationInfo,
@@ -26,9 +25,11 @@ from maitred.wire.body import (
     MAX_DURATION_SECONDS,
     ProfileName,
     SubmitterBody,
+    class_of_the_queue,
     parse_body,
+    within_the_last_cap,
 )
-from maitred.wire.checks import HttpUrl, JsonObject, encodable, said, text_of
+from maitred.wire.checks import HttpUrl, JsonObject, Strict, encodable, said, text_of
 from maitred.wire.faults import MOST_FAULTS, faults_of, whole
 
 EXTERNAL_ID_BYTES = 256
@@ -59,14 +60,10 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text)).lower()
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, regex_engine="rust-regex")
-
-
 _Text = Annotated[str, AfterValidator(encodable)]
 
 
-class Erc(_Strict):
+class Erc(Strict):
     """Who made what, when, and where it is: the kernel of a description."""
 
     who: _Text = ""
@@ -75,7 +72,7 @@ class Erc(_Strict):
     where: _Text = ""
 
 
-class RowRun(_Strict):
+class RowRun(Strict):
     """What to run for each row of a manifest: its columns are added to `args`.
 
     A queue without stages needs the name of a handler; one with stages has a handler for each.
@@ -98,7 +95,7 @@ class RowRun(_Strict):
         return handler
 
 
-class BatchBody(_Strict):
+class BatchBody(Strict):
     """What a submission says of a batch."""
 
     submitter: SubmitterBody
@@ -176,28 +173,11 @@ class BatchBody(_Strict):
             raise said('must be an object with "handler" and "args", or with "args" in a queue with stages')
         return run
 
-    @field_validator("class_", mode="before")
-    @classmethod
-    def _a_class_of_the_queue(cls, name: object, info: ValidationInfo) -> object:
-        allowed: Allowed | None = info.context
-        if allowed and name is not None and (fault := allowed.class_fault(name)):
-            raise said(fault)
-        return name
-
-    @field_validator("duration", mode="before")
-    @classmethod
-    def _within_the_last_cap(cls, duration: object, info: ValidationInfo) -> object:
-        allowed: Allowed | None = info.context
-        if duration is None:
-            return None
-        if info.data.get("class_", "wrong") is not None:
-            raise said(allowed.both_fault() if allowed else 'cannot be sent together with "class"')
-        if allowed and (fault := allowed.duration_fault(duration)):
-            raise said(fault)
-        return duration
+    _a_class_of_the_queue = field_validator("class_", mode="before")(class_of_the_queue)
+    _within_the_last_cap = field_validator("duration", mode="before")(within_the_last_cap)
 
 
-class _Address(_Strict):
+class _Address(Strict):
     url: HttpUrl
 
 

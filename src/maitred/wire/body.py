@@ -12,9 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     AfterValidator,
     AwareDatetime,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     Tag,
@@ -26,7 +24,7 @@ from pydantic import (
 
 from maitred.errors import Fault, InvalidJob
 from maitred.wire.allowed import Allowed
-from maitred.wire.checks import HttpUrl, JsonObject, encodable, said, text_of
+from maitred.wire.checks import HttpUrl, JsonObject, Strict, encodable, said, text_of
 from maitred.wire.faults import faults_of, whole
 
 KEY_BYTES = 512
@@ -90,18 +88,14 @@ def _in_range(moment: datetime) -> datetime:
     return moment
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, regex_engine="rust-regex")
-
-
-class SubmitterBody(_Strict):
+class SubmitterBody(Strict):
     """The user or team that a job belongs to."""
 
     type: Literal["user", "team"]
     id: Annotated[str, text_of(SUBMITTER_BYTES), Field(json_schema_extra={"minLength": 1})]
 
 
-class HandlerRun(_Strict):
+class HandlerRun(Strict):
     """Run a Python function that workers registered under this name, with these arguments."""
 
     handler: Annotated[
@@ -110,7 +104,7 @@ class HandlerRun(_Strict):
     args: JsonObject = Field(default_factory=dict)
 
 
-class CommandRun(_Strict):
+class CommandRun(Strict):
     """Run a program with these arguments and files beside it; paths to keep are not supported yet."""
 
     command: Annotated[list[Annotated[str, AfterValidator(_argument)]], Field(min_length=1, max_length=4096)]
@@ -141,7 +135,7 @@ class CommandRun(_Strict):
     ] = Field(default_factory=list)
 
 
-class StageRun(_Strict):
+class StageRun(Strict):
     """Go through the queue's stages with these arguments; only for a queue that has stages."""
 
     args: JsonObject
@@ -168,7 +162,28 @@ def _kind_of_run(run: object) -> str | None:
     return None if kind in (None, "script") else f"kind={kind}"
 
 
-class JobBody(_Strict):
+def class_of_the_queue(name: object, info: ValidationInfo) -> object:
+    """Check that a class is one of the queue's."""
+    allowed: Allowed | None = info.context
+    if allowed and name is not None and (fault := allowed.class_fault(name)):
+        raise said(fault)
+    return name
+
+
+def within_the_last_cap(duration: object, info: ValidationInfo) -> object:
+    """Check that a duration is sent without a class, and that one of the queue's classes holds it."""
+    allowed: Allowed | None = info.context
+    if duration is None:
+        return None
+    # A class that is not among the checked fields was sent, and is wrong.
+    if info.data.get("class_", "wrong") is not None:
+        raise said(allowed.both_fault() if allowed else 'cannot be sent together with "class"')
+    if allowed and (fault := allowed.duration_fault(duration)):
+        raise said(fault)
+    return duration
+
+
+class JobBody(Strict):
     """What a PUT says of a job."""
 
     key: Annotated[str, text_of(KEY_BYTES), Field(json_schema_extra={"minLength": 1})]
@@ -225,26 +240,8 @@ class JobBody(_Strict):
             raise said('cannot be true together with "immediate"')
         return bulk
 
-    @field_validator("class_", mode="before")
-    @classmethod
-    def _a_class_of_the_queue(cls, name: object, info: ValidationInfo) -> object:
-        allowed: Allowed | None = info.context
-        if allowed and name is not None and (fault := allowed.class_fault(name)):
-            raise said(fault)
-        return name
-
-    @field_validator("duration", mode="before")
-    @classmethod
-    def _within_the_last_cap(cls, duration: object, info: ValidationInfo) -> object:
-        allowed: Allowed | None = info.context
-        if duration is None:
-            return None
-        # A class that is not among the checked fields was sent, and is wrong.
-        if info.data.get("class_", "wrong") is not None:
-            raise said(allowed.both_fault() if allowed else 'cannot be sent together with "class"')
-        if allowed and (fault := allowed.duration_fault(duration)):
-            raise said(fault)
-        return duration
+    _a_class_of_the_queue = field_validator("class_", mode="before")(class_of_the_queue)
+    _within_the_last_cap = field_validator("duration", mode="before")(within_the_last_cap)
 
 
 def parse_body(value: object, allowed: Allowed | None = None) -> JobBody:

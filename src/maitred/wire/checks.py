@@ -5,12 +5,18 @@ import re
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 DEEPEST = 64
 _URL = re.compile(r"https?://[^\s\x00-\x20\x7f]+", re.IGNORECASE)
 _PLAIN = frozenset({str, int, bool, type(None)})
+
+
+class Strict(BaseModel):
+    """What a caller sends: types are strict, and a field that nobody knows is a fault."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, regex_engine="rust-regex")
 
 
 def said(message: str) -> PydanticCustomError:

@@ -9,7 +9,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
-from maitred.core import floor, house, ledger, line, seating, stages
+from maitred.core import floor, gate, house, ledger, line, seating, stages
 from maitred.core.classes import WHOLE
 from maitred.core.job import BLOCKED, COMMAND, DEFAULT_PRIORITY, LACKING
 from maitred.store.valkey.keys import NAMES
@@ -48,7 +48,7 @@ BOUNDS = {
     "EXPIRIES_PER_STEP": seating.EXPIRIES_PER_STEP,
     "WORKERS_PER_STEP": seating.WORKERS_PER_STEP,
     "RETURNS_PER_STEP": seating.RETURNS_PER_STEP,
-    "HELD_PER_WALK": seating.HELD_PER_WALK,
+    "HELD_PER_WALK": gate.HELD_PER_WALK,
     "SWEPT_PER_TICK": house.SWEPT_PER_TICK,
     "BATCHES_PER_SWEEP": ledger.BATCHES_PER_SWEEP,
     "ROWS_PER_STEP": ledger.ROWS_PER_STEP,

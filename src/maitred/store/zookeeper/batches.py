@@ -8,6 +8,7 @@ job back also writes the batch's status, so one of the two is refused.
 
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -43,7 +44,7 @@ from maitred.store.zookeeper.session import (
 )
 from maitred.store.zookeeper.tree import BID, DELETED, Tree, is_item, item_names
 
-SETTLED = (BatchState.COMPLETED,)
+SETTLED = (BatchState.COMPLETED, BatchState.FAILED)
 
 
 class Batches:
@@ -91,14 +92,16 @@ class Batches:
     ) -> tuple[Lock, BatchEntry] | None:
         """Lock the oldest batch that is wanted and that nobody has locked; None if there is none.
 
-        Batches that are completed are looked at once.
+        Batches that have ended are looked at once, and again only if their state moves.
         """
-        for bid in await self.ids():
+        all_ = await self.ids()
+        self._settled.intersection_update(all_)
+        for bid in all_:
             if bid in self._settled:
                 continue
             entry = await self.reader.batch(bid)
-            if entry and entry.batch.state in SETTLED and not entry.batch.unsent:
-                self._settled.add(bid)
+            if entry and _has_ended(entry.batch):
+                entry = await self._settle(bid)
             if entry is None or not wanted(entry.batch):
                 continue
             lock = await self.lock(bid, owner, token)
@@ -110,6 +113,15 @@ class Batches:
                 return lock, entry
             await self.locks.give_up(lock)
         return None
+
+    async def _settle(self, bid: str) -> BatchEntry | None:
+        """Look at a batch no more until its state moves; give it as it is now that this would be heard."""
+        self._settled.add(bid)
+        await self.session.watch(self.tree.batch(bid, "status"), partial(self._settled.discard, bid))
+        entry = await self.reader.batch(bid)
+        if entry is None or not _has_ended(entry.batch):
+            self._settled.discard(bid)
+        return entry
 
     async def lock(self, bid: str, owner: str, token: bytes) -> Lock | None:
         """Lock a batch; None if somebody has it, UnknownBatch if there is none."""
@@ -408,3 +420,8 @@ class Grave(msgspec.Struct, frozen=True, omit_defaults=True):
     key: str = ""
     label: bytes = b""
     reported: str = ""
+
+
+def _has_ended(batch: Batch) -> bool:
+    """Tell whether a batch has nothing more to wait for: it is reported, and its report has been sent."""
+    return batch.state in SETTLED and not batch.unsent
