@@ -1,4 +1,4 @@
-"""A desk that foresees, over each store."""
+"""A desk that foresees, a queue with batches, and an address that reports go to, over each store."""
 
 from collections.abc import AsyncIterator
 
@@ -6,7 +6,9 @@ import pytest
 
 from maitred.store.port import Store, Stores
 from tests.conftest import Clock, Servers, connect
+from tests.service.address import Address, listening
 from tests.service.lookout import Lookout, looking_out
+from tests.service.office import QUICK, Office, opened
 
 
 @pytest.fixture
@@ -24,3 +26,14 @@ async def elsewhere(servers: Servers, kind: str, stores: Stores, clock: Clock) -
     other = connect(servers, kind, clock)
     yield other
     await other.close()
+
+
+@pytest.fixture
+async def office(store: Store, clock: Clock) -> Office:
+    return await opened(store, clock, QUICK)
+
+
+@pytest.fixture
+async def address() -> AsyncIterator[Address]:
+    async with listening() as address:
+        yield address

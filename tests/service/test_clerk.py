@@ -1,9 +1,7 @@
-"""The clerk: batches become jobs, jobs become a report, and the report is sent once."""
+"""The clerk: batches become jobs, and jobs become one report."""
 
 import asyncio
 import contextlib
-import xml.etree.ElementTree as ET
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -14,46 +12,18 @@ from maitred.core.stages import INGEST
 from maitred.errors import StoreUnavailable
 from maitred.service.clerk import Clerk
 from maitred.service.clerks import Clerks
-from maitred.service.delivery import post
-from maitred.service.intake import accept
+from maitred.service.desk import Desk
+from maitred.service.intake import Accepted, accept
 from maitred.store.memory import MemoryStores
 from maitred.store.port import Store, Stores
 from maitred.wire import decode_json
 from tests.conftest import Clock
-from tests.service.address import Address, Reply, listening
-from tests.service.office import ADA, CSV, QUICK, Office
+from tests.service.address import Address, Reply
+from tests.service.office import ADA, CSV, QUICK, Office, opened
 from tests.waiting import eventually
 
 BRIEF = Settings(lease=SECOND // 20, backoff=1000, most_backoff=4000)
 MD5 = "49afbd86a1ca9f34b677a3f09655eae9"
-
-
-@pytest.fixture(params=["memory"])
-def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-async def office(store: Store, clock: Clock) -> Office:
-    return await opened(store, clock, QUICK)
-
-
-async def opened(store: Store, clock: Clock, settings: Settings) -> Office:
-    await store.configure(settings)
-    return Office(store, clock, settings)
-
-
-@pytest.fixture
-async def address() -> AsyncIterator[Address]:
-    async with listening() as address:
-        yield address
-
-
-async def completed(office: Office, id: str) -> None:
-    async def look() -> bool:
-        return (await office.batch(id)).state is BatchState.COMPLETED
-
-    await eventually(look)
 
 
 async def test_the_rows_of_a_table_become_jobs_with_their_columns_as_arguments(office: Office) -> None:
@@ -280,52 +250,6 @@ async def test_b13_and_b14_an_update_report_tells_what_changed_and_is_sent_only_
     assert ids == [f"{id}.1", f"{id}.3", f"{id}.4"], "the second report had nothing new, and was not sent"
 
 
-@pytest.mark.parametrize(
-    ("form", "media"),
-    [("JSON", "application/json"), ("XML", "application/xml"), ("Turtle", "text/turtle")],
-)
-async def test_a_report_is_sent_in_the_form_that_was_asked_for(
-    office: Office, address: Address, form: str, media: str
-) -> None:
-    id = await office.submit(payload=CSV, response_type=form, response_url=address.at("/r", Reply(200)))
-    await office.clerk.work_off()
-    await office.do_jobs()
-    await office.clerk.work_off()
-    [request] = address.requests
-    assert (request.method, request.headers["content-type"]) == ("POST", media)
-    assert f"{id}/3".encode() in request.body
-    if form == "XML":
-        assert ET.fromstring(request.body).get("batch") == id
-    if form == "JSON":
-        assert decode_json(request.body)["data"] == await office.report(id)
-
-
-async def test_a_report_is_sent_again_until_it_arrives(office: Office, address: Address) -> None:
-    url = address.at("/r", Reply(503), Reply(429), Reply(raw=b""), Reply(200))
-    id = await office.submit(response_url=url)
-    await office.clerk.work_off()
-    for tries in (1, 2, 3):
-        batch = await office.batch(id)
-        assert (batch.unsent, batch.tries, len(address.requests)) == (True, tries, tries)
-        assert batch.try_at > office.clock.now
-        assert await office.clerk.work_off() == 0, "not before its time"
-        office.later(1)
-        await office.clerk.work_off()
-    assert not (await office.batch(id)).unsent
-    assert {request.headers["webhook-id"] for request in address.requests} == {f"{id}.1"}
-    office.later(1000)
-    assert await office.clerk.work_off() == 0
-
-
-@pytest.mark.parametrize("status", [400, 404, 410, 302])
-async def test_a_refused_report_is_given_up(office: Office, address: Address, status: int) -> None:
-    id = await office.submit(response_url=address.at("/r", Reply(status)))
-    await office.clerk.work_off()
-    batch = await office.batch(id)
-    assert (batch.unsent, batch.state) == (False, BatchState.COMPLETED)
-    assert len(address.requests) == 1
-
-
 async def test_a_full_queue_is_waited_for(store: Store, clock: Clock) -> None:
     office = await opened(store, clock, Settings(max_total=2))
     id = await office.submit(payload=CSV)
@@ -358,35 +282,6 @@ async def test_two_clerks_share_the_batches_and_do_each_once(office: Office, add
     await asyncio.gather(*tasks, return_exceptions=True)
     assert sorted(done) == sorted(f"{id}/{n}" for id in ids for n in (1, 2, 3))
     assert sorted(each.headers["webhook-id"] for each in address.requests) == [f"{id}.1" for id in ids]
-
-
-async def test_addresses_that_keep_silent_do_not_keep_others_from_being_reported(
-    office: Office, address: Address
-) -> None:
-    address.silent = True
-    silent = [await office.submit(response_url=address.at("/r", Reply(200))) for _ in range(6)]
-    task = asyncio.create_task(office.clerk.run())
-
-    async def all_are_waiting() -> bool:
-        return len(address.requests) == len(silent)
-
-    await eventually(all_are_waiting)
-    await completed(office, await office.submit())
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    assert {(await office.batch(id)).tries for id in silent} == {0}, "all of them are still waited for"
-
-
-@pytest.mark.parametrize("reply", [Reply(200, endless=b"x"), Reply(503, endless=b"x" * 65536)])
-async def test_an_answer_without_end_counts_by_its_status(address: Address, reply: Reply) -> None:
-    answer, said = await post(address.at("/r", reply), b"{}", media_type="text/plain", id="b.1")
-    assert (answer, said) == ("sent" if reply.status == 200 else "again", f"{reply.status} X")
-
-
-async def test_a_head_that_never_ends_is_waited_for_so_long_and_no_longer(address: Address) -> None:
-    slow = Reply(raw=b"HTTP/1.1 200 X\r\n", endless=b"X-More: 1\r\n")
-    answer, said = await post(address.at("/r", slow), b"{}", media_type="text/plain", id="b.1", patience=0.2)
-    assert answer == "again", said
 
 
 async def test_a_clerk_that_is_stopped_gives_its_lock_up_at_once(office: Office, address: Address) -> None:
@@ -452,7 +347,7 @@ async def test_the_clerks_of_a_server_work_for_every_queue_and_wake_at_once(cloc
     ids = [await office.submit() for office in offices]
     for office, id in zip(offices, ids, strict=True):
         clerks.wake(office.store.queue)
-        await completed(office, id)
+        await office.completed(id)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     clerks.wake("a")
@@ -479,7 +374,21 @@ async def test_a_clerk_outlives_a_lost_store(office: Office) -> None:
     id = await office.submit()
     clerk = Clerk(Flaky(office.store), "a", safety_net=0.001)
     task = asyncio.create_task(clerk.run())
-    await completed(office, id)
+    await office.completed(id)
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
+
+
+async def test_a_retry_of_a_batch_leaves_alone_what_was_submitted_again_after_its_report(
+    office: Office, stores: Stores
+) -> None:
+    job = {"key": "a", "submitter": ADA, "run": {"handler": "grade"}}
+    id = await office.submit(jobs=[job])
+    await office.clerk.work_off()
+    await office.do_jobs(lambda _: "no")
+    await office.clerk.work_off()
+    [again] = await accept(office.store, office.settings, [job])
+    assert isinstance(again, Accepted)
+    await office.do_jobs(lambda _: "no")
+    assert await Desk(stores).batches.retry(office.store.queue, id) == 0
