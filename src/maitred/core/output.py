@@ -1,0 +1,69 @@
+"""What a run says of itself while it goes on, and what it leaves behind: output, progress, artifacts.
+
+Each piece has a number, counted from 1 for each version of a job over all its runs, so that a reader can go on
+after the last one that it had. What is kept of a job is bounded: when it is more, the oldest pieces go.
+"""
+
+from typing import Literal, NamedTuple
+
+from maitred.core.job import Lease
+
+# `log` is what a handler says, `tty` what a terminal shows, `control` what a session's client is told;
+# `progress` is JSON, `{"fraction", "message"}`.
+Stream = Literal["stdout", "stderr", "log", "tty", "control", "progress"]
+
+
+class Part(NamedTuple):
+    """A piece of what a run says; `cut` bytes before it were left out."""
+
+    stream: Stream
+    data: bytes
+    cut: int = 0
+
+
+class Saying(NamedTuple):
+    """What one run says."""
+
+    lease: Lease
+    parts: tuple[Part, ...]
+
+
+class Chunk(NamedTuple):
+    """A piece as it is kept: its number, when the store heard it, and in which attempt it was said."""
+
+    number: int
+    at: int
+    attempt: int
+    stream: Stream
+    data: bytes
+    cut: int = 0
+
+
+class Output(NamedTuple):
+    """Some of what a job said: the pieces after the one that was asked for, and the numbers of all there are.
+
+    Pieces before `first` are no longer kept; `last` is the number of the newest, 0 if there is none. `record` is
+    the version that they are of, and `ended` tells that no more will come.
+    """
+
+    record: int
+    chunks: list[Chunk]
+    first: int
+    last: int
+    ended: bool
+
+
+class Artifact(NamedTuple):
+    """A file that a job made and that is kept."""
+
+    name: str
+    media_type: str
+    data: bytes
+
+
+class ArtifactView(NamedTuple):
+    """A kept file without its content."""
+
+    name: str
+    media_type: str
+    size: int
