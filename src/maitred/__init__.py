@@ -7,6 +7,7 @@ Maitred does that for shared compute.
 import importlib
 from typing import TYPE_CHECKING
 
+from maitred import webhooks
 from maitred.errors import (
     AlreadyEnded,
     BatchReporting,
@@ -18,12 +19,14 @@ from maitred.errors import (
     EmbeddedError,
     EvictionForbidden,
     Fault,
+    ForgedWebhook,
     IllegalMove,
     Interactive,
     InvalidJob,
     LockLost,
     LongerDuration,
     MaitredError,
+    MalformedWebhook,
     NoReport,
     NotFailed,
     NotFound,
@@ -39,13 +42,16 @@ from maitred.errors import (
     ServerUnreachable,
     SessionLost,
     SettingsForbidden,
+    StaleWebhook,
     StoreError,
     StoreUnavailable,
     TooLarge,
     Transient,
     UnknownBatch,
     UnknownJob,
+    UnknownKey,
     UnknownQueue,
+    UnverifiedWebhook,
 )
 
 if TYPE_CHECKING:
@@ -70,12 +76,14 @@ __all__ = [
     "EmbeddedError",
     "EvictionForbidden",
     "Fault",
+    "ForgedWebhook",
     "IllegalMove",
     "Interactive",
     "InvalidJob",
     "LockLost",
     "LongerDuration",
     "MaitredError",
+    "MalformedWebhook",
     "NoReport",
     "NotFailed",
     "NotFound",
@@ -94,6 +102,7 @@ __all__ = [
     "SessionLost",
     "SettingsForbidden",
     "StageJob",
+    "StaleWebhook",
     "StoreError",
     "StoreUnavailable",
     "Submitter",
@@ -101,10 +110,13 @@ __all__ = [
     "Transient",
     "UnknownBatch",
     "UnknownJob",
+    "UnknownKey",
     "UnknownQueue",
+    "UnverifiedWebhook",
     "__version__",
     "current_job",
     "fetch",
+    "webhooks",
 ]
 
 # Imported when first named: a command that only asks a server would wait for parts that it does not use.

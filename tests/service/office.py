@@ -7,10 +7,13 @@ from maitred.core.batch import Batch, BatchOrder, BatchState
 from maitred.core.job import Finish, Start, Submitter
 from maitred.core.settings import SECOND, Settings
 from maitred.service.clerk import Clerk
+from maitred.service.keyring import Keys
 from maitred.service.order import allowed_by
+from maitred.store.memory import MemoryKeyring
 from maitred.store.port import Store
 from maitred.wire import decode_body, decode_json, encode_json, parse_batch
 from tests.conftest import Clock
+from tests.service.post import postman
 from tests.waiting import eventually
 
 ADA = {"type": "user", "id": "ada"}
@@ -33,7 +36,8 @@ class Office:
         self.store = store
         self.clock = clock
         self.settings = settings
-        self.clerk = Clerk(store, "office", safety_net=0.01)
+        self.keys = Keys(MemoryKeyring())
+        self.clerk = Clerk(store, "office", postman(self.keys), safety_net=0.01)
 
     async def submit(self, **more: Any) -> str:
         """Submit a batch; give its id."""

@@ -24,11 +24,13 @@ from maitred.http.answer import problem, problem_answer, problem_of
 from maitred.http.describe import describe
 from maitred.http.incoming import WholeSegments
 from maitred.http.own_host import OwnHostOnly
-from maitred.http.routes import batches, events, health, holds, jobs, queues
+from maitred.http.routes import batches, events, health, holds, jobs, keys, queues
 from maitred.service.clerks import Clerks
+from maitred.service.delivery import Postman
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
 from maitred.service.scribe import Scribes
+from maitred.service.signing import Signer
 from maitred.service.ticker import Ticker
 
 Taking = Callable[[], Awaitable[bool]]
@@ -64,7 +66,7 @@ def create_app(desk: Desk, *, hosts: Collection[str], taking: Taking | None = No
     )
     app.state.desk = desk
     app.state.taking = taking
-    for routes in (jobs, holds, events, batches, queues, health):
+    for routes in (jobs, holds, events, batches, queues, keys, health):
         app.include_router(routes.router)
     app.add_middleware(WholeSegments)
     app.add_middleware(OwnHostOnly, hosts=hosts)
@@ -75,10 +77,11 @@ def create_app(desk: Desk, *, hosts: Collection[str], taking: Taking | None = No
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     desk: Desk = app.state.desk
+    postman = Postman(Signer(desk.keys))
     if desk.foresights is None:
         desk.foresights = Foresights(desk.stores)
     if desk.clerks is None:
-        desk.clerks = Clerks(desk.stores, _own_name(), desk.foresights)
+        desk.clerks = Clerks(desk.stores, _own_name(), postman, desk.foresights)
     parts = (Ticker(desk.stores), desk.foresights, desk.clerks, Scribes(desk.stores, desk.foresights))
     tasks = [asyncio.create_task(part.run()) for part in parts]
     try:
@@ -87,6 +90,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await postman.close()
 
 
 def _own_name() -> str:

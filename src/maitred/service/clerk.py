@@ -11,6 +11,7 @@ import contextlib
 import secrets
 from collections.abc import Callable, Coroutine
 from typing import Any
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -25,9 +26,10 @@ from maitred.errors import (
     StoreError,
     StoreUnavailable,
 )
-from maitred.service.delivery import MOST_TRIES, back_off, post
+from maitred.service.delivery import MOST_TRIES, Postman, back_off
 from maitred.service.expanding import Expanding
-from maitred.service.report import MEDIA_TYPES, Report, render
+from maitred.service.messages import report_message
+from maitred.service.report import Report
 from maitred.store.port import Store
 from maitred.wire import decode_json, encode_json, read_batch
 from maitred.wire.batch import ResponseType
@@ -53,11 +55,13 @@ class Clerk:
         self,
         store: Store,
         owner: str,
+        postman: Postman,
         *,
         safety_net: float = SAFETY_NET,
     ) -> None:
         self._store = store
         self._owner = owner
+        self._postman = postman
         self._safety_net = safety_net
         self._news = asyncio.Event()
         self._at_work: set[asyncio.Task[None]] = set()
@@ -197,17 +201,15 @@ class Clerk:
         if url is None:
             await self._store.sent_batch(batch.id, token, None)
             return
-        answer, said = await post(
-            url,
-            render(decode_json(batch.report), form),
-            media_type=MEDIA_TYPES[form],
-            id=f"{batch.id}.{batch.sequence}",
-        )
-        again = answer == "again" and batch.tries + 1 < MOST_TRIES
-        await self._store.sent_batch(batch.id, token, back_off(settings, batch.tries) if again else None)
-        if answer != "sent":
+        message = report_message(self._store.queue, batch, form)
+        tried = await self._postman.post(url, message, tries=batch.tries)
+        again = tried.answer == "again" and batch.tries + 1 < MOST_TRIES
+        wait = back_off(settings, batch.tries, tried.wait) if again else None
+        await self._store.sent_batch(batch.id, token, wait)
+        if tried.answer != "sent":
             what = "a report will be sent again" if again else "a report was given up"
-            _log.warning(what, queue=self._store.queue, batch=batch.id, url=url, answer=said)
+            to = urlsplit(url).hostname
+            _log.warning(what, queue=self._store.queue, batch=batch.id, to=to, answer=tried.said)
 
 
 def _response(batch: Batch) -> tuple[str | None, ResponseType]:

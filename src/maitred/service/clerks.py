@@ -5,6 +5,7 @@ import asyncio
 from maitred.core.events import BatchChanged
 from maitred.service.bell import Bell
 from maitred.service.clerk import Clerk
+from maitred.service.delivery import Postman
 from maitred.service.foresights import Foresights
 from maitred.service.per_queue import begin, end, for_each
 from maitred.store.port import Stores
@@ -17,9 +18,12 @@ class Clerks:
     a batch changes, and need not wait until it looks by itself.
     """
 
-    def __init__(self, stores: Stores, owner: str, foresights: Foresights | None = None) -> None:
+    def __init__(
+        self, stores: Stores, owner: str, postman: Postman, foresights: Foresights | None = None
+    ) -> None:
         self._stores = stores
         self._owner = owner
+        self._postman = postman
         self._foresights = foresights
         self._queues: dict[str, tuple[Clerk, asyncio.Task[None]]] = {}
         self._running = False
@@ -43,7 +47,7 @@ class Clerks:
 
     def _of(self, queue: str) -> Clerk:
         if queue not in self._queues:
-            clerk = Clerk(self._stores.queue(queue), self._owner)
+            clerk = Clerk(self._stores.queue(queue), self._owner, self._postman)
             self._queues[queue] = (clerk, begin("clerk", clerk.run()))
             foresight = self._foresights.of(queue) if self._foresights else None
             if foresight is not None:

@@ -1,63 +1,145 @@
-"""Sending a report to its response address: one try, and what follows from the answer.
+"""Sending a message to its response address: one try, and what follows from the answer.
 
-A try takes so long and no longer, whatever the address does, and nothing is read of what it says but its
-status: one that never ends its answer costs no more than one that does not answer.
+A try takes so long and no longer, whatever the address does, and its answer counts by its status: one that
+never ends what it says costs no more than one that does not answer. Redirects are not followed, since what is
+signed for one receiver is not another's.
 """
 
 import asyncio
+import contextlib
 import random
 import time
-from typing import Literal
+from collections.abc import Mapping
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Literal, NamedTuple
 
 import httpx
 
-from maitred.core.settings import Settings
+from maitred.core.settings import MINUTE, SECOND, Settings
+from maitred.errors import UnknownKey
+from maitred.service.signing import Signer
 
 PATIENCE = 15.0
 # With the longest back-off of five minutes, this is about a day.
 MOST_TRIES = 300
+LONGEST_WAIT = 60 * MINUTE
+# So much of an answer is read for the sake of its connection, which can then be used again.
+SMALL_ANSWER = 4096
+SHORTLY = 0.5
+LONGEST_SAYING = 200
+_LATER = (httpx.codes.REQUEST_TIMEOUT, httpx.codes.TOO_MANY_REQUESTS)
 
 Answer = Literal["sent", "again", "refused"]
 
 
-async def post(
-    url: str,
-    content: bytes,
-    *,
-    media_type: str,
-    id: str,
-    patience: float = PATIENCE,
-) -> tuple[Answer, str]:
-    """Send it once. Give whether it arrived, may arrive later, or never will, and what was answered."""
-    headers = {
-        "content-type": media_type,
-        "webhook-id": id,
-        "webhook-timestamp": str(int(time.time())),
-    }
-    try:
-        async with (
-            asyncio.timeout(patience),
-            httpx.AsyncClient(timeout=patience, trust_env=False) as client,
-            client.stream("POST", url, content=content, headers=headers) as answer,
-        ):
-            return _understood(answer)
-    except TimeoutError:
-        return "again", f"did not answer within {patience:g} seconds"
-    except httpx.InvalidURL as error:
-        return "refused", str(error)
-    except httpx.HTTPError as error:
-        return "again", str(error) or type(error).__name__
+class Message(NamedTuple):
+    """What is sent: its id, which stays the same in all tries, and the key that asked for it."""
+
+    id: str
+    by: str
+    content: bytes
+    media_type: str = "application/json"
 
 
-def _understood(answer: httpx.Response) -> tuple[Answer, str]:
-    said = f"{answer.status_code} {answer.reason_phrase}".rstrip()
+class Tried(NamedTuple):
+    """Whether a message arrived, may arrive later, or never will, and what was answered.
+
+    `wait` is how long the receiver wants to be left alone, in microseconds.
+    """
+
+    answer: Answer
+    said: str
+    wait: int = 0
+
+
+class Postman:
+    """Sends messages, on one pool of connections; close it in the end."""
+
+    def __init__(self, signer: Signer, *, patience: float = PATIENCE) -> None:
+        self._signer = signer
+        self._patience = patience
+
+    @cached_property
+    def _http(self) -> httpx.AsyncClient:
+        """What sends; made when first needed, since reading all the world's certificates takes long."""
+        return httpx.AsyncClient(
+            timeout=self._patience,
+            trust_env=False,
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        )
+
+    async def close(self) -> None:
+        """Give back the connections."""
+        if "_http" in vars(self):
+            await self._http.aclose()
+
+    async def post(self, url: str, message: Message, *, tries: int = 0) -> Tried:
+        """Sign a message and send it once, after so many tries before."""
+        try:
+            headers = await self._signer.headers(message.by, message.id, message.content)
+        except UnknownKey as error:
+            return Tried("refused", f"it cannot be signed: {error}")
+        headers |= {"content-type": message.media_type, "maitred-attempt": str(tries + 1)}
+        try:
+            async with asyncio.timeout(self._patience):
+                return await self._post(url, message.content, headers)
+        except TimeoutError:
+            return Tried("again", f"did not answer within {self._patience:g} seconds")
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            return Tried("refused", _short(str(error)))
+        except httpx.HTTPError as error:
+            return Tried("again", _short(str(error) or type(error).__name__))
+
+    async def _post(self, url: str, content: bytes, headers: Mapping[str, str]) -> Tried:
+        async with self._http.stream("POST", url, content=content, headers=headers) as answer:
+            tried = _understood(answer)
+            size = answer.headers.get("content-length", "")
+            if size.isdecimal() and int(size) <= SMALL_ANSWER:
+                with contextlib.suppress(httpx.HTTPError, TimeoutError):
+                    async with asyncio.timeout(SHORTLY):
+                        await answer.aread()
+            return tried
+
+
+def _understood(answer: httpx.Response) -> Tried:
+    said = _short(f"{answer.status_code} {answer.reason_phrase}".rstrip())
     if answer.is_success:
-        return "sent", said
-    later = answer.is_server_error or answer.status_code == httpx.codes.TOO_MANY_REQUESTS
-    return ("again" if later else "refused"), said
+        return Tried("sent", said)
+    if answer.is_redirect:
+        return Tried("refused", f"{said}: redirects are not followed")
+    if answer.is_server_error or answer.status_code in _LATER:
+        return Tried("again", said, _asked_for(answer.headers.get("retry-after", "")))
+    return Tried("refused", said)
 
 
-def back_off(settings: Settings, tries: int) -> int:
-    """Give the microseconds until the next try: twice as long each time, up to a bound, and never in step."""
+def _asked_for(text: str) -> int:
+    """Read how long a receiver wants to be left alone, as a number of seconds or a time."""
+    if text.isascii() and text.isdecimal():
+        return min(int(text[:12]) * SECOND, LONGEST_WAIT)
+    try:
+        moment = parsedate_to_datetime(text)
+        wait = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return 0
+    return max(0, min(round(wait * SECOND), LONGEST_WAIT))
+
+
+def _short(text: str) -> str:
+    """Give what a stranger said on one line, and not all of it if that is long."""
+    return text.encode("ascii", "backslashreplace").decode()[:LONGEST_SAYING].translate(_ONE_LINE)
+
+
+_ONE_LINE = dict.fromkeys(range(32), " ")
+
+
+def back_off(settings: Settings, tries: int, wait: int = 0) -> int:
+    """Give the microseconds until the next try: twice as long each time, up to a bound, and never in step.
+
+    A receiver that wants to be left alone for longer is.
+    """
     longest = min(settings.most_backoff, settings.backoff << min(tries, 40))
-    return max(1, round(longest * random.uniform(0.5, 1)))  # noqa: S311 - nobody gains by guessing it
+    return max(1, wait, round(longest * random.uniform(0.5, 1)))  # noqa: S311 - nobody gains by guessing it

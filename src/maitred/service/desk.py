@@ -27,6 +27,7 @@ from maitred.service.house_document import (
     worker_document,
 )
 from maitred.service.intake import Accepted, accept, accept_one, accept_shown
+from maitred.service.keyring import Keys, key_document
 from maitred.service.listing import RUNNING, WAITING, Filter, Listing
 from maitred.service.order import allowed_by, duration_of
 from maitred.service.watch import Watch
@@ -43,9 +44,9 @@ class Desk:
     """The use cases on the queues of one store.
 
     `UnknownQueue` is raised by every method that names a queue, `StoreUnavailable` by all. A queue's settings
-    are remembered for a second. Holds and batches have desks of their own, `holds` and `batches`. Estimates
-    and waits are told, and jobs can be watched, where there are `foresights`, as in a server; else they are
-    null. The `clerks` of a server are told when there is work for them.
+    are remembered for a second. Holds and batches have desks of their own, `holds` and `batches`; `keys` are
+    those of all queues. Estimates and waits are told, and jobs can be watched, where there are `foresights`,
+    as in a server; else they are null. The `clerks` of a server are told when there is work for them.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Desk:
         self._settings: dict[str, tuple[float, Settings]] = {}
         self.holds = HoldDesk(self)
         self.batches = BatchDesk(self)
+        self.keys = Keys(stores.keyring)
 
     async def settings(self, queue: str) -> Settings:
         """Give a queue's settings, at most a second old."""
@@ -277,6 +279,15 @@ class Desk:
             raise StoreUnavailable(f"this server does not reach the ledger at {settings.ledger}")
         changes = [{"code": code, "text": text} for code, text in tally.sentences()]
         return {"queue": queue, "ledger": settings.ledger, "changes": changes}
+
+    async def key_list(self, cursor: str | None = None, limit: int = 50) -> Document:
+        """List the API keys with their callback secrets."""
+        part = _part(await self.keys.all(), cursor, limit)
+        return part.page([key_document(key) for key in part.items])
+
+    async def rotate(self, key: str, keep: int) -> Document:
+        """Give a key a new callback secret, and let the one before sign for so long; or `UnknownKey`."""
+        return key_document(await self.keys.rotate(key, keep))
 
     # ---------------------------------------------------------------- parts of the above
 

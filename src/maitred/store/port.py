@@ -353,8 +353,25 @@ class Store(Protocol):
         """Give all state at one moment, for small queues and for tests."""
 
 
+class Keyring(Protocol):
+    """The API keys of one place: a record for each by its id, in bytes that the store does not read."""
+
+    async def all(self) -> dict[str, bytes]:
+        """Give all records by id."""
+
+    async def change(self, id: str, old: bytes | None, new: bytes | None) -> bool:
+        """Put a new record in the place of an old one in one step; None is no record.
+
+        False if the old one is not what is there; then nothing was changed.
+        """
+
+
 class Stores(Protocol):
-    """All queues of one place."""
+    """All queues of one place, and the keys of those who call."""
+
+    @property
+    def keyring(self) -> Keyring:
+        """The API keys; they belong to no queue."""
 
     def queue(self, name: str) -> Store:
         """Give the store of one queue; it need not exist yet."""
@@ -375,6 +392,7 @@ __all__ = [
     "Dice",
     "EndedPage",
     "HeldPage",
+    "Keyring",
     "LinePage",
     "Progress",
     "RowPage",

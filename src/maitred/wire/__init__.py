@@ -20,9 +20,11 @@ from maitred.wire.body import CommandRun, HandlerRun, JobBody, StageRun, Submitt
 from maitred.wire.codec import decode_body, decode_json, encode_body, encode_json
 from maitred.wire.document import (
     CheckDocument,
+    DeliveryDocument,
     Estimate,
     Hold,
     JobDocument,
+    KeyDocument,
     Page,
     Problem,
     ProfileDocument,
@@ -45,6 +47,7 @@ from maitred.wire.request import (
     PriorityBody,
     ReconcileBody,
     RetryBody,
+    RotateBody,
     parse_request,
 )
 
@@ -62,6 +65,7 @@ __all__ = [
     "CheckBody",
     "CheckDocument",
     "CommandRun",
+    "DeliveryDocument",
     "DurationBody",
     "Erc",
     "Estimate",
@@ -70,6 +74,7 @@ __all__ = [
     "HoldBody",
     "JobBody",
     "JobDocument",
+    "KeyDocument",
     "MoveBody",
     "Page",
     "PauseBody",
@@ -87,6 +92,7 @@ __all__ = [
     "ResultEvent",
     "RetriedDocument",
     "RetryBody",
+    "RotateBody",
     "RowRun",
     "RunningJob",
     "StageRun",
