@@ -15,6 +15,7 @@ from maitred.core.events import (
     Freed,
     HouseChanged,
     Lowered,
+    Noticed,
     Removed,
     Started,
     Stopping,
@@ -105,4 +106,5 @@ _READ: dict[int, Callable[[bytes, int], tuple[Any, int]]] = {
     ord("V"): _versioned,
     ord("H"): lambda _, at: (HouseChanged(), at),
     ord("B"): _batch,
+    ord("N"): lambda _, at: (Noticed(), at),
 }

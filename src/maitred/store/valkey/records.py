@@ -40,9 +40,10 @@ _START = struct.Struct("<8s16sddIH")
 _TOLD = struct.Struct("<8s16sd")
 _RUN = struct.Struct("<BIHdd")
 _LENGTH = struct.Struct("<H")
+_TELLING = struct.Struct("<BdI")
 _PHASES = {b"W": Phase.WAITING, b"R": Phase.RUNNING, b"H": Phase.HELD, b"E": Phase.ENDED}
 _OWN, _ELASTIC, _BLOCKED, _LACKING, _PROVISIONED, _EXEMPT = 1, 2, 8, 16, 32, 64
-_POLICY_FLOOR, _FOR_LEDGER, _ORDER_EXEMPT, _ONLY_NEW = 1, 2, 4, 8
+_POLICY_FLOOR, _FOR_LEDGER, _ORDER_EXEMPT, _ONLY_NEW, _CALLBACK, _ABANDON = 1, 2, 4, 8, 16, 32
 _NO_LEDGER = ("", "", False, False, b"", b"", "", 0)
 
 
@@ -68,9 +69,14 @@ def encode_order(order: Order) -> bytes:
     """Write what a PUT asks, without its body."""
     flags = _POLICY_FLOOR if order.policy_floor else 0
     more = b""
-    if order[12:] != _NO_LEDGER:
+    if order.callback:
+        flags |= _CALLBACK
+    if order.abandon:
+        flags |= _ABANDON
+        more = _LEDGER.pack(order.abandon)
+    if order[12:20] != _NO_LEDGER:
         flags |= _FOR_LEDGER | (_ORDER_EXEMPT if order.exempt else 0) | (_ONLY_NEW if order.only_new else 0)
-        more = _encode_ledger(order)
+        more += _encode_ledger(order)
     head = _ORDER.pack(
         order.band,
         order.priority,
@@ -248,8 +254,17 @@ def encode_extra(job: Job) -> bytes:
             _long(hold),
             _LENGTH.pack(len(ledger)) + ledger,
             _LEDGER.pack(job.status),
+            _TELLING.pack(job.callback, job.abandon, 0),
         )
     )
+
+
+def untold_in(extra: bytes) -> int:
+    """Give how many notices a job says are untold."""
+    reader = Reader(extra, 0)
+    _batch, _profile, _space = reader.take(2), reader.take(2), reader.number()
+    _identifiers, _hold, _ledger, _status = reader.take(4), reader.take(4), reader.take(2), reader.number()
+    return int(_TELLING.unpack_from(extra, reader.at)[2])
 
 
 def _long(data: bytes) -> bytes:
@@ -262,6 +277,8 @@ def _read_extra(job: Job, extra: bytes) -> None:
     job.identifiers, hold = reader.take(4), reader.take(4)
     job.hold = decode_hold(f"job:{job.id}", hold) if hold else None
     job.ledger, job.status = text(reader.take(2)), int(reader.number())
+    callback, abandon, _ = _TELLING.unpack_from(extra, reader.at)
+    job.callback, job.abandon = bool(callback), int(abandon)
 
 
 def _runs(reader: Reader) -> list[Run]:
