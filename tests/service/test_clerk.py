@@ -11,9 +11,9 @@ from maitred.core.settings import SECOND, Settings
 from maitred.core.stages import INGEST
 from maitred.errors import StoreUnavailable
 from maitred.service.clerk import Clerk
-from maitred.service.clerks import Clerks
 from maitred.service.desk import Desk
 from maitred.service.intake import Accepted, accept
+from maitred.service.staff import clerks
 from maitred.store.memory import MemoryStores
 from maitred.store.port import Store, Stores
 from maitred.wire import decode_json
@@ -342,16 +342,16 @@ async def test_a_clerk_that_lost_its_lock_leaves_the_batch_alone(
 async def test_the_clerks_of_a_server_work_for_every_queue_and_wake_at_once(clock: Clock) -> None:
     stores: Stores = MemoryStores(clock=clock)
     offices = [await opened(stores.queue(name), clock, QUICK) for name in ("a", "b")]
-    clerks = Clerks(stores, "server", postman())
-    task = asyncio.create_task(clerks.run())
+    staff = clerks(stores, "server", postman())
+    task = asyncio.create_task(staff.run())
     await asyncio.sleep(0)
     ids = [await office.submit() for office in offices]
     for office, id in zip(offices, ids, strict=True):
-        clerks.wake(office.store.queue)
+        staff.wake(office.store.queue)
         await office.completed(id)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    clerks.wake("a")
+    staff.wake("a")
 
 
 class Flaky:

@@ -1,7 +1,7 @@
 """The app: every route, the refusals as problems, and what runs for as long as the app does.
 
-That is the ticker, the foresights by which jobs have estimates and can be watched, and the clerks who expand
-and report batches.
+That is the ticker, the foresights by which jobs have estimates and can be watched, the clerks who expand and
+report batches, and the couriers who tell submitters what has become of their jobs.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ from maitred.http.describe import describe
 from maitred.http.incoming import WholeSegments
 from maitred.http.own_host import OwnHostOnly
 from maitred.http.routes import batches, events, health, holds, jobs, keys, queues
-from maitred.service.clerks import Clerks
 from maitred.service.delivery import Postman
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
 from maitred.service.scribe import Scribes
 from maitred.service.signing import Signer
+from maitred.service.staff import clerks, couriers
 from maitred.service.ticker import Ticker
 
 Taking = Callable[[], Awaitable[bool]]
@@ -80,9 +80,11 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     postman = Postman(Signer(desk.keys))
     if desk.foresights is None:
         desk.foresights = Foresights(desk.stores)
+    mine = (desk.stores, _own_name(), postman, desk.foresights)
     if desk.clerks is None:
-        desk.clerks = Clerks(desk.stores, _own_name(), postman, desk.foresights)
-    parts = (Ticker(desk.stores), desk.foresights, desk.clerks, Scribes(desk.stores, desk.foresights))
+        desk.clerks = clerks(*mine)
+    scribes = Scribes(desk.stores, desk.foresights)
+    parts = (Ticker(desk.stores), desk.foresights, desk.clerks, couriers(*mine), scribes)
     tasks = [asyncio.create_task(part.run()) for part in parts]
     try:
         yield

@@ -13,7 +13,6 @@ from maitred.core.job import Phase, Submitter, View
 from maitred.core.settings import Settings
 from maitred.errors import Fault, InvalidJob, MaitredError, StoreUnavailable, UnknownJob
 from maitred.service.batch_desk import BatchDesk
-from maitred.service.clerks import Clerks
 from maitred.service.cursor import Spot, read_cursor, write_cursor, wrong_cursor
 from maitred.service.document import Document, job_document
 from maitred.service.foresight import Foresight
@@ -29,7 +28,9 @@ from maitred.service.house_document import (
 from maitred.service.intake import Accepted, accept, accept_one, accept_shown
 from maitred.service.keyring import Keys, key_document
 from maitred.service.listing import RUNNING, WAITING, Filter, Listing
+from maitred.service.messages import delivery_document
 from maitred.service.order import allowed_by, duration_of
+from maitred.service.staff import Staff
 from maitred.service.watch import Watch
 from maitred.store.ledgered import LedgeredStore
 from maitred.store.port import Store, Stores
@@ -54,7 +55,7 @@ class Desk:
         stores: Stores,
         *,
         foresights: Foresights | None = None,
-        clerks: Clerks | None = None,
+        clerks: Staff | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.stores = stores
@@ -195,6 +196,16 @@ class Desk:
         if document is None:
             raise UnknownJob(queue, id)
         return document
+
+    async def deliveries(
+        self, queue: str, id: str, version: int | None = None, cursor: str | None = None, limit: int = 50
+    ) -> Document:
+        """List the last tries to tell a job's submitter of it, oldest first; or `UnknownJob`."""
+        tries = await self.store(queue).deliveries(id, version)
+        if tries is None:
+            raise UnknownJob(queue, id)
+        part = _part(tries, cursor, limit)
+        return part.page([delivery_document(queue, each) for each in part.items])
 
     async def watch(
         self, queue: str, id: str, version: int | None = None, last: str | None = None

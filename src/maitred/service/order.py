@@ -48,6 +48,7 @@ def order_of(value: object, settings: Settings, allowed: Allowed, by: str = LOCA
         # Without keys whoever asks is an operator, and jobs of an operator's batch neither wait nor count.
         exempt=body.batch is not None,
         label=label_of(body) if body.batch else b"",
+        callback=body.response_url is not None,
     )
 
 

@@ -288,7 +288,7 @@ class Store(Protocol):
         """Note that somebody watches these jobs now: the time after which they are given up begins anew."""
 
     async def lock_notices(self, owner: str, token: bytes, limit: int) -> list[NoticeErrand]:
-        """Lock the first notice of jobs where that is due and not locked, for as long as a lease lasts."""
+        """Lock the first notice of jobs where that is due and not locked, for as long as a try may take."""
 
     async def told_notice(self, record: int, number: int, token: bytes, delivery: Delivery) -> None:
         """Log a try at a notice: it is tried again, or it is done and the job's next is due; LockLost."""
