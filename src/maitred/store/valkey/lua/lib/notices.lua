@@ -16,11 +16,10 @@ function notices.list_of_ended(q, r)
   return x.batch == '' and x.untold == 0 and K.Ended or K.Kept
 end
 
--- One notice of this version is done with; once all are it can be swept.
-local function count_down(q, r)
+-- So many notices of this version are untold; once all are told it can be swept.
+function notices.set_untold(q, r, count)
   local before = notices.list_of_ended(q, r)
-  local x = change_extra(q, r)
-  x.untold = x.untold - 1
+  change_extra(q, r).untold = count
   local after = notices.list_of_ended(q, r)
   if r.phase == 'E' and after ~= before then
     flush(q)
@@ -37,7 +36,7 @@ local function push_out(q, key)
     if kind ~= ENDED then
       call('LREM', key, 1, all[i])
       local r = job_at(q, record)
-      if r then count_down(q, r) end
+      if r then notices.set_untold(q, r, extra_of(q, r).untold - 1) end
       return
     end
   end
@@ -115,7 +114,7 @@ function notices.told(q, r, number, token, try, again_at)
   else
     call('ZREM', due, r.id)
   end
-  count_down(q, r)
+  notices.set_untold(q, r, extra_of(q, r).untold - 1)
   return true
 end
 
