@@ -8,6 +8,7 @@ from maitred.core.job import Finish, Start, Submitter
 from maitred.core.settings import SECOND, Settings
 from maitred.service.clerk import Clerk
 from maitred.service.keyring import Keys
+from maitred.service.messages import report_id
 from maitred.service.order import allowed_by
 from maitred.store.memory import MemoryKeyring
 from maitred.store.port import Store
@@ -62,6 +63,10 @@ class Office:
         """Give the last report."""
         report: dict[str, Any] = decode_json((await self.batch(id)).report)
         return report
+
+    async def message_id(self, id: str, sequence: int = 1) -> str:
+        """Give the webhook-id of a batch's n-th report."""
+        return report_id(self.store.queue, await self.batch(id), sequence)
 
     async def completed(self, id: str) -> None:
         """Wait until a batch has completed."""

@@ -51,9 +51,8 @@ async def test_a_report_is_sent_again_until_it_arrives(office: Office, address: 
         office.later(1)
         await office.clerk.work_off()
     assert not (await office.batch(id)).unsent
-    batch = await office.batch(id)
     told = {request.headers["webhook-id"] for request in address.requests}
-    assert told == {f"batch_{office.store.queue}_{id}_1_{batch.created_at}"}
+    assert told == {await office.message_id(id)}
     assert [request.headers["maitred-attempt"] for request in address.requests] == ["1", "2", "3", "4"]
     office.later(1000)
     assert await office.clerk.work_off() == 0

@@ -96,13 +96,17 @@ def delivery_document(queue: str, delivery: Delivery) -> Document:
 def report_message(queue: str, batch: Batch, form: ResponseType) -> Message:
     """Give the message with a batch's last report, in the form that was asked for."""
     report: Document = decode_json(batch.report)
-    id = f"batch_{queue}_{batch.id}_{batch.sequence}_{batch.created_at}"
     if form == "json":
         document = {**batch_document(queue, batch, ()), "report": report}
         content = _message("batch.reported", report["at"], document)
     else:
         content = as_xml(report) if form == "xml" else as_turtle(report)
-    return Message(id, LOCAL, content, MEDIA_TYPES[form])
+    return Message(report_id(queue, batch, batch.sequence), LOCAL, content, MEDIA_TYPES[form])
+
+
+def report_id(queue: str, batch: Batch, sequence: int) -> str:
+    """Give the id of the message with the n-th report of a batch."""
+    return f"batch_{queue}_{batch.id}_{sequence}_{batch.created_at}"
 
 
 def _message(kind: str, timestamp: str, document: dict[str, Any]) -> bytes:
