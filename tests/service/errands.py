@@ -17,7 +17,7 @@ from tests.service.address import Address
 from tests.service.post import postman
 
 HANDLER = "grade"
-QUICK = Settings(backoff=1000, most_backoff=4000, lease=60 * MINUTE)
+QUICK = Settings(backoff=1000, most_backoff=4000, lease=60 * MINUTE, private_addresses=True)
 
 
 class Errands:

@@ -18,7 +18,7 @@ from tests.service.post import postman
 from tests.waiting import eventually
 
 ADA = {"type": "user", "id": "ada"}
-QUICK = Settings(backoff=1000, most_backoff=4000)
+QUICK = Settings(backoff=1000, most_backoff=4000, private_addresses=True)
 HANDLER = "grade"
 CSV = "student,points\nada,1\nbob,2\ncy,3\n"
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from tests.service.office import ADA, CSV, QUICK, Office, opened
 from tests.service.post import postman
 from tests.waiting import eventually
 
-BRIEF = Settings(lease=SECOND // 20, backoff=1000, most_backoff=4000)
+BRIEF = replace(QUICK, lease=SECOND // 20)
 MD5 = "49afbd86a1ca9f34b677a3f09655eae9"
 
 

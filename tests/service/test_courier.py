@@ -3,11 +3,12 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
 from maitred.core.notices import LOCKED_FOR
-from maitred.core.settings import MINUTE, SECOND, Settings
+from maitred.core.settings import SECOND
 from maitred.errors import ForgedWebhook, UnknownJob
 from maitred.service import courier as courier_module
 from maitred.service.keyring import LOCAL
@@ -155,6 +156,20 @@ async def test_a_refusal_is_shown_and_not_tried_again_and_the_rest_is_told(
     assert (ended["state"], ended["code"], ended["message"]) == ("failed", "exit", "no good")
 
 
+async def test_a_private_address_is_shown_as_refused_and_not_tried_again(
+    errands: Errands, address: Address
+) -> None:
+    await errands.store.configure(replace(QUICK, private_addresses=False))
+    id = await errands.submits("k", address.at("/r", Reply(200)))
+    await errands.works()
+    await errands.courier().work_off()
+    errands.later(1000)
+    assert await errands.courier().work_off() == 0
+    [refused] = await errands.log(id)
+    assert (refused["answer"], refused["said"].partition(":")[0]) == ("refused", "private address")
+    assert not address.requests
+
+
 async def test_a_receiver_that_never_comes_back_is_given_up(
     errands: Errands, address: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,7 +290,7 @@ async def test_a_receiver_that_comes_back_gets_all_that_it_missed_in_order(
 async def test_settings_of_a_queue_bound_the_pause_between_tries(
     stores: Stores, queue_name: str, clock: Clock, address: Address
 ) -> None:
-    settings = Settings(backoff=60 * SECOND, most_backoff=60 * SECOND, lease=60 * MINUTE)
+    settings = replace(QUICK, backoff=60 * SECOND, most_backoff=60 * SECOND)
     errands = Errands(stores, queue_name, clock, settings)
     await errands.store.configure(settings)
     await errands.submits("k", address.at("/r", Reply(503)))

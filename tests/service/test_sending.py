@@ -2,6 +2,7 @@
 
 import asyncio
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
@@ -9,10 +10,12 @@ from maitred.core.batch import BatchState
 from maitred.core.settings import SECOND, Settings
 from maitred.errors import ForgedWebhook
 from maitred.service.delivery import Message, Tried, back_off
+from maitred.store.port import Store
 from maitred.webhooks import verify
 from maitred.wire import decode_json
+from tests.conftest import Clock
 from tests.service.address import Address, Reply
-from tests.service.office import CSV, Office
+from tests.service.office import CSV, QUICK, Office, opened
 from tests.service.post import postman
 from tests.waiting import eventually
 
@@ -103,7 +106,7 @@ async def tried(address: Address, reply: Reply, *, patience: float = 15.0) -> Tr
     """Send a message once to an address that replies so."""
     sender = postman(patience=patience)
     try:
-        return await sender.post(address.at("/r", reply), MESSAGE)
+        return await sender.post(address.at("/r", reply), MESSAGE, private=True)
     finally:
         await sender.close()
 
@@ -181,13 +184,56 @@ async def test_cookies_of_a_receiver_are_not_sent_back(address: Address) -> None
     sender = postman()
     url = address.at("/r", Reply(200, headers=("Set-Cookie: a=b",)))
     for _ in range(2):
-        await sender.post(url, MESSAGE)
+        await sender.post(url, MESSAGE, private=True)
     await sender.close()
     assert all("cookie" not in request.headers for request in address.requests)
 
 
 async def test_a_message_of_a_key_that_is_gone_is_not_sent(address: Address) -> None:
     sender = postman()
-    answer, said, _ = await sender.post(address.at("/r", Reply(200)), MESSAGE._replace(by="gone"))
+    url = address.at("/r", Reply(200))
+    answer, said, _ = await sender.post(url, MESSAGE._replace(by="gone"), private=True)
     assert (answer, said) == ("refused", "it cannot be signed: there is no key 'gone'")
+    assert not address.requests
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:{port}/r",
+        "http://localhost:{port}/r",
+        "http://2130706433:{port}/r",
+        "http://0x7f.1:{port}/r",
+        "http://[::ffff:127.0.0.1]:{port}/r",
+        "http://user:password@127.0.0.1:{port}/r",
+    ],
+)
+async def test_a_private_address_is_refused_unless_it_is_allowed(address: Address, url: str) -> None:
+    address.at("/r", Reply(200))
+    sender = postman()
+    answer, said, _ = await sender.post(url.format(port=address.port), MESSAGE, private=False)
+    assert (answer, said.partition(":")[0]) == ("refused", "private address")
+    assert "password" not in said
+    assert not address.requests
+    assert (await sender.post(url.format(port=address.port), MESSAGE, private=True)).answer == "sent"
+    await sender.close()
+
+
+async def test_a_name_that_leads_nowhere_is_tried_again() -> None:
+    sender = postman()
+    tried = await sender.post("http://nobody.invalid/r", MESSAGE, private=True)
+    await sender.close()
+    assert tried.answer == "again"
+
+
+async def test_a_report_is_not_sent_into_a_private_network_by_itself(
+    store: Store, clock: Clock, address: Address
+) -> None:
+    office = await opened(store, clock, replace(QUICK, private_addresses=False))
+    id = await office.submit(response_url=address.at("/r", Reply(200)))
+    await office.clerk.work_off()
+    assert not (await office.batch(id)).unsent
+    fetched = await office.submit(payload_filename=address.at("/m", Reply(body=CSV.encode())))
+    await office.clerk.work_off()
+    assert "private network" in (await office.batch(fetched)).fault
     assert not address.requests

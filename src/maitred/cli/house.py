@@ -29,6 +29,7 @@ from maitred.http.server import address
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
 from maitred.service.handlers import Handlers
+from maitred.service.keyring import Keys
 from maitred.service.whereabouts import embedded_url
 from maitred.store.connect import connect
 from maitred.store.port import Status, Store, Stores
@@ -131,9 +132,14 @@ async def _work(url: str, handlers: Mapping[str, Handlers], slots: int, queues: 
 async def _prepare(
     stores: Stores, settings: config.Config, handlers: Mapping[str, Handlers], slots: int
 ) -> dict[str, Worker]:
-    """Write the queues' settings into the store, and make a worker for each queue if there are slots."""
+    """Write the queues' settings into the store, and make a worker for each queue if there are slots.
+
+    Where the file does not say it, private addresses are allowed for as long as no key was made: until then
+    whoever submits is on this host, and could reach them anyway.
+    """
+    private = not await Keys(stores.keyring).any_made()
     for name, queue in settings.queues.items():
-        await _configure(stores.queue(name), queue.settings())
+        await _configure(stores.queue(name), queue.settings(private=private))
     return await _workers(stores, handlers, slots, list(settings.queues)) if slots else {}
 
 

@@ -126,6 +126,7 @@ class QueueConfig(_Table):
     elastic: Literal["borrow", "squeeze"] = _default.elastic
     classes: dict[Annotated[str, AfterValidator(class_name)], ClassConfig] | None = None
     interactive: InteractiveConfig = InteractiveConfig()
+    private_addresses: bool | None = None
 
     @field_validator("classes", mode="after")
     @classmethod
@@ -153,8 +154,11 @@ class QueueConfig(_Table):
         if self.ledger is None and "layout" in self.model_fields_set:
             yield ("layout",), "it is the layout of a ledger's tree, and would have no effect without ledger"
 
-    def settings(self) -> Settings:
-        """Give the settings in the form that the rules use; the last class's cap is the time limit."""
+    def settings(self, *, private: bool = False) -> Settings:
+        """Give the settings in the form that the rules use; the last class's cap is the time limit.
+
+        `private` is whether private addresses are allowed where the file does not say.
+        """
         classes = tuple(_levels(self.classes or {}))
         return Settings(
             order=self.order,
@@ -183,6 +187,7 @@ class QueueConfig(_Table):
             interactive_idle=self.interactive.idle,
             interactive_cap=self.interactive.cap,
             interactive_per_submitter=self.interactive.per_submitter,
+            private_addresses=private if self.private_addresses is None else self.private_addresses,
         )
 
 

@@ -41,6 +41,7 @@ class Settings:
     interactive_idle: int = 5 * MINUTE
     interactive_cap: int = 60 * MINUTE
     interactive_per_submitter: int = 1
+    private_addresses: bool = False
 
     @property
     def levels(self) -> tuple[DurationClass, ...]:

@@ -164,7 +164,7 @@ class Clerk(Rounds):
             await self._store.sent_batch(batch.id, token, None)
             return
         message = report_message(self._store.queue, batch, form)
-        tried = await self._postman.post(url, message, tries=batch.tries)
+        tried = await self._postman.post(url, message, tries=batch.tries, private=settings.private_addresses)
         again = tried.answer == "again" and batch.tries + 1 < MOST_TRIES
         wait = back_off(settings, batch.tries, tried.wait) if again else None
         await self._store.sent_batch(batch.id, token, wait)

@@ -75,7 +75,8 @@ class Courier(Rounds):
             if comes:
                 began = time.monotonic()
                 message = notice_message(self._queue, errand, settings)
-                tried = await self._postman.post(url, message, tries=errand.notice.tries)
+                tries, private = errand.notice.tries, settings.private_addresses
+                tried = await self._postman.post(url, message, tries=tries, private=private)
                 took = round((time.monotonic() - began) * SECOND)
                 await self._note(errand, token, _delivery(errand, tried, took, settings), url)
 

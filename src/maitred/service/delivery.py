@@ -6,13 +6,10 @@ signed for one receiver is not another's.
 """
 
 import asyncio
-import contextlib
 import random
 import time
-from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from functools import cached_property
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Literal, NamedTuple
 
@@ -20,15 +17,13 @@ import httpx
 
 from maitred.core.settings import MINUTE, SECOND, Settings
 from maitred.errors import UnknownKey
+from maitred.service.addresses import CheckedTransport, PrivateAddress
 from maitred.service.signing import Signer
 
 PATIENCE = 15.0
 # With the longest back-off of five minutes, this is about a day.
 MOST_TRIES = 300
 LONGEST_WAIT = 60 * MINUTE
-# So much of an answer is read for the sake of its connection, which can then be used again.
-SMALL_ANSWER = 4096
-SHORTLY = 0.5
 LONGEST_SAYING = 200
 _LATER = (httpx.codes.REQUEST_TIMEOUT, httpx.codes.TOO_MANY_REQUESTS)
 
@@ -56,53 +51,52 @@ class Tried(NamedTuple):
 
 
 class Postman:
-    """Sends messages, on one pool of connections; close it in the end."""
+    """Sends messages, each on a connection of its own; close it in the end.
+
+    A connection is not kept for the next message, which may be for another receiver at the same address.
+    """
 
     def __init__(self, signer: Signer, *, patience: float = PATIENCE) -> None:
         self._signer = signer
         self._patience = patience
-
-    @cached_property
-    def _http(self) -> httpx.AsyncClient:
-        """What sends; made when first needed, since reading all the world's certificates takes long."""
-        return httpx.AsyncClient(
-            timeout=self._patience,
-            trust_env=False,
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-        )
+        self._clients: dict[bool, httpx.AsyncClient] = {}
 
     async def close(self) -> None:
         """Give back the connections."""
-        if "_http" in vars(self):
-            await self._http.aclose()
+        for client in self._clients.values():
+            await client.aclose()
 
-    async def post(self, url: str, message: Message, *, tries: int = 0) -> Tried:
-        """Sign a message and send it once, after so many tries before."""
+    async def post(self, url: str, message: Message, *, private: bool, tries: int = 0) -> Tried:
+        """Sign a message and send it once, after so many tries before; to a `private` address if allowed."""
         try:
             headers = await self._signer.headers(message.by, message.id, message.content)
         except UnknownKey as error:
             return Tried("refused", f"it cannot be signed: {error}")
         headers |= {"content-type": message.media_type, "maitred-attempt": str(tries + 1)}
+        sending = self._client(private).stream("POST", url, content=message.content, headers=headers)
         try:
-            async with asyncio.timeout(self._patience):
-                return await self._post(url, message.content, headers)
+            async with asyncio.timeout(self._patience), sending as answer:
+                return _understood(answer)
         except TimeoutError:
             return Tried("again", f"did not answer within {self._patience:g} seconds")
+        except PrivateAddress as error:
+            return Tried("refused", _short(f"private address: {error}"))
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             return Tried("refused", _short(str(error)))
         except httpx.HTTPError as error:
             return Tried("again", _short(str(error) or type(error).__name__))
 
-    async def _post(self, url: str, content: bytes, headers: Mapping[str, str]) -> Tried:
-        async with self._http.stream("POST", url, content=content, headers=headers) as answer:
-            tried = _understood(answer)
-            size = answer.headers.get("content-length", "")
-            if size.isdecimal() and int(size) <= SMALL_ANSWER:
-                with contextlib.suppress(httpx.HTTPError, TimeoutError):
-                    async with asyncio.timeout(SHORTLY):
-                        await answer.aread()
-            return tried
+    def _client(self, private: bool) -> httpx.AsyncClient:
+        """Give what sends; made when first needed, since reading all the world's certificates takes long."""
+        if private not in self._clients:
+            once = httpx.Limits(max_connections=None, max_keepalive_connections=0)
+            self._clients[private] = httpx.AsyncClient(
+                transport=CheckedTransport(private=private, limits=once),
+                timeout=self._patience,
+                trust_env=False,
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            )
+        return self._clients[private]
 
 
 def _understood(answer: httpx.Response) -> Tried:
