@@ -23,11 +23,10 @@ from tests.waiting import eventually
 
 
 @pytest.fixture
-async def errands(stores: Stores, queue_name: str, clock: Clock) -> AsyncIterator[Errands]:
+async def errands(stores: Stores, queue_name: str, clock: Clock) -> Errands:
     errands = Errands(stores, queue_name, clock)
     await errands.store.configure(QUICK)
-    yield errands
-    await errands.postman.close()
+    return errands
 
 
 @contextlib.asynccontextmanager
@@ -300,4 +299,3 @@ async def test_settings_of_a_queue_bound_the_pause_between_tries(
     assert await errands.courier().work_off() == 0
     errands.later(32)
     assert await errands.courier().work_off() == 1
-    await errands.postman.close()

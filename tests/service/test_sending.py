@@ -104,11 +104,7 @@ MESSAGE = Message("m_1", "local", b"{}")
 
 async def tried(address: Address, reply: Reply, *, patience: float = 15.0) -> Tried:
     """Send a message once to an address that replies so."""
-    sender = postman(patience=patience)
-    try:
-        return await sender.post(address.at("/r", reply), MESSAGE, private=True)
-    finally:
-        await sender.close()
+    return await postman(patience=patience).post(address.at("/r", reply), MESSAGE, private=True)
 
 
 @pytest.mark.parametrize("reply", [Reply(200, endless=b"x"), Reply(503, endless=b"x" * 65536)])
@@ -185,7 +181,6 @@ async def test_cookies_of_a_receiver_are_not_sent_back(address: Address) -> None
     url = address.at("/r", Reply(200, headers=("Set-Cookie: a=b",)))
     for _ in range(2):
         await sender.post(url, MESSAGE, private=True)
-    await sender.close()
     assert all("cookie" not in request.headers for request in address.requests)
 
 
@@ -216,13 +211,11 @@ async def test_a_private_address_is_refused_unless_it_is_allowed(address: Addres
     assert "password" not in said
     assert not address.requests
     assert (await sender.post(url.format(port=address.port), MESSAGE, private=True)).answer == "sent"
-    await sender.close()
 
 
 async def test_a_name_that_leads_nowhere_is_tried_again() -> None:
     sender = postman()
     tried = await sender.post("http://nobody.invalid/r", MESSAGE, private=True)
-    await sender.close()
     assert tried.answer == "again"
 
 

@@ -92,7 +92,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await postman.close()
 
 
 def _own_name() -> str:

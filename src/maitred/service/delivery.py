@@ -7,10 +7,11 @@ signed for one receiver is not another's.
 
 import asyncio
 import random
+import ssl
 import time
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from http.cookiejar import CookieJar, DefaultCookiePolicy
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import httpx
@@ -51,20 +52,14 @@ class Tried(NamedTuple):
 
 
 class Postman:
-    """Sends messages, each on a connection of its own; close it in the end.
+    """Sends messages, each on a connection of its own.
 
-    A connection is not kept for the next message, which may be for another receiver at the same address.
+    None is kept for the next message, which may be for another receiver at the same address.
     """
 
     def __init__(self, signer: Signer, *, patience: float = PATIENCE) -> None:
         self._signer = signer
         self._patience = patience
-        self._clients: dict[bool, httpx.AsyncClient] = {}
-
-    async def close(self) -> None:
-        """Give back the connections."""
-        for client in self._clients.values():
-            await client.aclose()
 
     async def post(self, url: str, message: Message, *, private: bool, tries: int = 0) -> Tried:
         """Sign a message and send it once, after so many tries before; to a `private` address if allowed."""
@@ -73,9 +68,12 @@ class Postman:
         except UnknownKey as error:
             return Tried("refused", f"it cannot be signed: {error}")
         headers |= {"content-type": message.media_type, "maitred-attempt": str(tries + 1)}
-        sending = self._client(private).stream("POST", url, content=message.content, headers=headers)
         try:
-            async with asyncio.timeout(self._patience), sending as answer:
+            async with (
+                asyncio.timeout(self._patience),
+                self._client(url, private=private) as client,
+                client.stream("POST", url, content=message.content, headers=headers) as answer,
+            ):
                 return _understood(answer)
         except TimeoutError:
             return Tried("again", f"did not answer within {self._patience:g} seconds")
@@ -86,17 +84,15 @@ class Postman:
         except httpx.HTTPError as error:
             return Tried("again", _short(str(error) or type(error).__name__))
 
-    def _client(self, private: bool) -> httpx.AsyncClient:
-        """Give what sends; made when first needed, since reading all the world's certificates takes long."""
-        if private not in self._clients:
-            once = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-            self._clients[private] = httpx.AsyncClient(
-                transport=CheckedTransport(private=private, limits=once),
-                timeout=self._patience,
-                trust_env=False,
-                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            )
-        return self._clients[private]
+    def _client(self, url: str, *, private: bool) -> httpx.AsyncClient:
+        # Over plain http nothing is verified, and reading all the world's certificates takes long.
+        verify = self._certificates if url.lower().startswith("https:") else False
+        transport = CheckedTransport(private=private, verify=verify)
+        return httpx.AsyncClient(transport=transport, timeout=self._patience, trust_env=False)
+
+    @cached_property
+    def _certificates(self) -> ssl.SSLContext:
+        return httpx.create_ssl_context(trust_env=False)
 
 
 def _understood(answer: httpx.Response) -> Tried:
