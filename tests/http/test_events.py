@@ -49,6 +49,7 @@ async def test_a_job_is_given_up_when_nobody_watches_it_any_more(house: House) -
         await anext(stream)
         first = await deadline()
         while await deadline() == first:
+            await house.store.tick()
             await asyncio.sleep(0.02)
     while (await house.guest.asks("GET", id)).json()["state"] != "failed":
         await house.store.tick()
