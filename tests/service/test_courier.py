@@ -257,7 +257,7 @@ async def test_a_receiver_that_answers_gets_all_that_there_is_at_once(
     await errands.works(200)
     for number in range(150):
         await errands.submits(f"k {number}", address.at("/r", Reply(200)))
-    async with at_work(errands):
+    async with at_work(errands, Receivers(longest_turn=60)):
 
         async def all_have_come() -> bool:
             return len(address.requests) == 150
@@ -280,7 +280,7 @@ async def test_a_receiver_that_comes_back_gets_all_that_it_missed_in_order(
         logs = [await errands.log(id) for id in ids]
         return all(log and (log[-1]["type"], log[-1]["answer"]) == ("job.ended", "sent") for log in logs)
 
-    async with at_work(errands):
+    async with at_work(errands, Receivers(longest_turn=60)):
         await eventually(everything_was_told)
     for id in ids:
         arrived = [each["type"] for each in await errands.log(id) if each["answer"] == "sent"]

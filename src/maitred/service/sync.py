@@ -56,6 +56,7 @@ class SyncQueue:
     put = _blocking(Queue.put)
     put_many = _blocking(Queue.put_many)
     job = _blocking(Queue.job)
+    deliveries = _blocking(Queue.deliveries)
     line = _blocking(Queue.line)
     release = _blocking(Queue.release)
     delay = _blocking(Queue.delay)
