@@ -14,7 +14,7 @@ from maitred.core.output import Artifact, Saying
 from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import without_wakes
 from maitred.store.port import Store
-from tests.conformance.machine import PEOPLE, Both, artifacts, compare, parts
+from tests.conformance.machine import PEOPLE, Both, artifacts, callbacks, compare, parts, times_to_abandon
 from tests.conftest import SERVERS, Servers
 
 STAGES = ("one", "provisioning", "three")
@@ -49,6 +49,8 @@ jobs = st.builds(
     token=st.sampled_from([b"", b"", b"", b"", *TOKENS]),
     ledger=st.sampled_from(["", "", "jid0000000000", "jid0000000002"]),
     status=st.sampled_from([0, 3]),
+    callback=callbacks,
+    abandon=times_to_abandon,
 )
 rules = st.builds(
     Settings,
@@ -97,6 +99,8 @@ told = st.builds(
     hold=st.sampled_from([None, None, Held("job", "", "bob", "why", 7)]),
     ledger=st.sampled_from(["jid0000000000", "jid0000000001"]),
     status=st.integers(1, 9),
+    callback=callbacks,
+    abandon=times_to_abandon,
 )
 steps = st.sampled_from([0, 1, SECOND, SECOND, 3 * SECOND, 6 * SECOND, 16 * SECOND, 600 * SECOND])
 kinds = st.sampled_from(["batch", "submitter", "profile"])

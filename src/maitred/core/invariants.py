@@ -261,6 +261,23 @@ def outputs(snapshot: Snapshot) -> Iterator[Violation]:
             )
 
 
+def notices(snapshot: Snapshot) -> Iterator[Violation]:
+    """Notices are of jobs that are kept, and have their moment; jobs that ask for it are given up in time."""
+    for id, pending in snapshot.notices.items():
+        kept = [snapshot.jobs.get(each.record) for each in pending]
+        if not pending or any(job is None or job.id != id for job in kept):
+            yield Violation("notices", f"job {id!r} has notices of others")
+    for id in snapshot.notices.keys() ^ snapshot.notices_due.keys():
+        yield Violation("notices", f"job {id!r} has notices or a moment to tell them, not both")
+    for id in snapshot.notice_locks.keys() - snapshot.notices.keys():
+        yield Violation("notices", f"somebody tells what job {id!r} does not say")
+    for record in snapshot.deliveries.keys() - snapshot.jobs.keys():
+        yield Violation("notices", f"record {record} has a log of deliveries and is not kept")
+    watched = {job.record for job in snapshot.jobs.values() if job.abandon and job.phase is not Phase.ENDED}
+    for record in watched ^ snapshot.deadlines.keys():
+        yield Violation("abandon", f"record {record} is given up though it does not ask, or never")
+
+
 RULES: tuple[Callable[[Snapshot], Iterator[Violation]], ...] = (
     places,
     stacks,
@@ -271,6 +288,7 @@ RULES: tuple[Callable[[Snapshot], Iterator[Violation]], ...] = (
     space,
     batches,
     outputs,
+    notices,
 )
 FLOOR_RULES: tuple[Callable[[Snapshot, Settings], Iterator[Violation]], ...] = (
     levels,

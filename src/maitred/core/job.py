@@ -139,7 +139,8 @@ class Job:
     handed on, `identifiers` what stages said of it; both are opaque. `hold` is its own hold. An `exempt`
     job does not count against its submitter. `ledger` is its id in the ledger's tree, `status` the version
     of its state there. `progress` is what its present or last run said of how far it is, opaque; `artifacts`
-    are the files that are kept of it.
+    are the files that are kept of it. With a `callback` its submitter is told what becomes of it. It is
+    cancelled when nobody watched it for the time `abandon`, unless that is 0.
     """
 
     record: int
@@ -186,6 +187,8 @@ class Job:
     status: int = 0
     progress: bytes = b""
     artifacts: tuple[ArtifactView, ...] = ()
+    callback: bool = False
+    abandon: int = 0
 
     @property
     def lane(self) -> Lane:
@@ -211,7 +214,8 @@ class Order(NamedTuple):
     With `policy_floor` the longer of the sent delay and the policy's holds, as for a submitter's key; for
     an `exempt` order, as of an operator's batch, no policy and no limit per submitter holds. An order for a
     `batch` carries the `label` that its report keeps, and, if a server expands it, the `token` of the
-    batch's lock. One that may only create (`only_new`) passes over a key that the batch has.
+    batch's lock. One that may only create (`only_new`) passes over a key that the batch has. `callback` and
+    `abandon` are those of a job.
     """
 
     id: str
@@ -234,6 +238,8 @@ class Order(NamedTuple):
     token: bytes = b""
     ledger: str = ""
     status: int = 0
+    callback: bool = False
+    abandon: int = 0
 
 
 Outcome = Literal["created", "updated", "upgraded", "next-version", "known"]

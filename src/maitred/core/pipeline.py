@@ -51,7 +51,7 @@ class Pipeline(Seating):
             self._end(job, result.code, result.message, result.result)
         elif result.code and result.transient and job.attempt < self.settings.attempts:
             at = 2 * (number % 8)
-            self._back_off(job, result.message, int.from_bytes(dice[at : at + 2], "big"))
+            self._back_off(job, result.code, result.message, int.from_bytes(dice[at : at + 2], "big"))
         elif result.code or job.stage == len(self.settings.stages):
             self._end(job, result.code, result.message, result.result)
             if result.status:
@@ -78,13 +78,13 @@ class Pipeline(Seating):
         if progress is not None:
             job.progress = progress
 
-    def _back_off(self, job: Job, message: str, roll: int) -> None:
+    def _back_off(self, job: Job, code: str, message: str, roll: int) -> None:
         """Let a job wait before its next attempt: twice as long each time, half of it by the dice."""
         half = min(self.settings.most_backoff, self.settings.backoff << (job.attempt - 1)) // 2
         job.release = self.now + half + half * roll // 65536
         job.band = job.band if job.band.pooled else Band.SCHEDULED
         job.message = message
-        self._go_on(job)
+        self._go_on(job, code)
 
     def _next_stage(self, worker: Worker, job: Job, result: Finish, token: bytes) -> Start | None:
         """Move a job to its next stage: the worker carries it on at once, or it waits for another."""
@@ -97,9 +97,11 @@ class Pipeline(Seating):
         self._go_on(job)
         return None
 
-    def _go_on(self, job: Job) -> None:
-        """Let a job wait that ran; an older version that would wait ends instead."""
+    def _go_on(self, job: Job, code: str = "") -> None:
+        """Let a job wait that ran; with a code, for another try. An older version that would wait ends."""
         if self.newest[job.id] == job.record:
+            if code:
+                self._notify(job, "requeued", code)
             self._stand(job)
         else:
             self._supersede(job)
@@ -134,7 +136,9 @@ class Pipeline(Seating):
             self._fit_into_stages(job)
             if job.expires_at <= self.now:
                 job.expires_at = 0
+            self._notify(job, "requeued", "retried")
             self._stand(job)
+            self._set_deadline(job)
 
     def _fit_into_stages(self, job: Job) -> None:
         """Let a job that ended under other stages go on at one that the queue has now."""

@@ -98,6 +98,7 @@ class Watch(Telling):
     digest: str = ""
     place: Place | None = None
     place_told: float = 0.0
+    attended: float = 0.0
     heard: list[Heard] = field(default_factory=list)
 
     @property

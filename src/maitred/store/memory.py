@@ -221,7 +221,8 @@ class MemoryStore(OutputVerbs):
     async def ended(self, offset: int, limit: int) -> EndedPage:
         """Show ended jobs, last first."""
         jobs = [job for job in self._house.jobs.values() if job.phase is Phase.ENDED]
-        jobs.sort(key=lambda job: (bool(job.batch), -job.ended_at, -job.record))
+        untold = self._house.outbox.untold
+        jobs.sort(key=lambda job: (bool(job.batch or untold(job)), -job.ended_at, -job.record))
         return EndedPage([self._view(job) for job in jobs[offset : offset + limit]], len(jobs))
 
     async def submitter(self, submitter: Submitter, limit: int = 5_000) -> SubmitterView:

@@ -27,6 +27,7 @@ from maitred.core.job import (
     TakenUp,
     View,
 )
+from maitred.core.notices import Delivery, NoticeErrand
 from maitred.core.output import Artifact, Output, Saying
 from maitred.core.settings import Settings
 from maitred.core.snapshot import Snapshot
@@ -152,6 +153,18 @@ class PassingOn(ABC):
 
     async def forgotten(self, ledger_ids: Sequence[str]) -> None:
         return await (await self._target()).forgotten(ledger_ids)
+
+    async def attend(self, ids: Sequence[str]) -> None:
+        return await (await self._target()).attend(ids)
+
+    async def lock_notices(self, owner: str, token: bytes, limit: int) -> list[NoticeErrand]:
+        return await (await self._target()).lock_notices(owner, token, limit)
+
+    async def told_notice(self, record: int, number: int, token: bytes, delivery: Delivery) -> None:
+        return await (await self._target()).told_notice(record, number, token, delivery)
+
+    async def deliveries(self, id: str, version: int | None = None) -> list[Delivery] | None:
+        return await (await self._target()).deliveries(id, version)
 
     async def held(self, offset: int, limit: int) -> HeldPage:
         return await (await self._target()).held(offset, limit)

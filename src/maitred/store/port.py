@@ -30,6 +30,7 @@ from maitred.core.job import (
     TakenUp,
     View,
 )
+from maitred.core.notices import Delivery, NoticeErrand
 from maitred.core.occupancy import Running
 from maitred.core.output import Artifact, Output, Saying
 from maitred.core.settings import Settings
@@ -284,6 +285,18 @@ class Store(Protocol):
 
     async def forgotten(self, ledger_ids: Sequence[str]) -> None:
         """Note that the tree has forgotten these jobs, which were swept here."""
+
+    async def attend(self, ids: Sequence[str]) -> None:
+        """Note that somebody watches these jobs now: the time after which they are given up begins anew."""
+
+    async def lock_notices(self, owner: str, token: bytes, limit: int) -> list[NoticeErrand]:
+        """Lock the first notice of jobs where that is due and not locked, for as long as a lease lasts."""
+
+    async def told_notice(self, record: int, number: int, token: bytes, delivery: Delivery) -> None:
+        """Log a try at a notice: it is tried again, or it is done and the job's next is due; LockLost."""
+
+    async def deliveries(self, id: str, version: int | None = None) -> list[Delivery] | None:
+        """Show the last tries at the notices of a job, oldest first; None if there is no such job."""
 
     async def held(self, offset: int, limit: int) -> HeldPage:
         """Show the jobs that are held."""

@@ -9,6 +9,7 @@ from maitred.store.valkey.records import text
 
 # What each verb looks at, in an order in which the repair of one part can rely on the parts before.
 PARTS = (
+    ("check_notices", ("notices", "notices_due", "notice_heads", "telling_jobs", "abandon", "abandon_next")),
     ("check", ("jobs", "stacks", "nonces", "places", "own", "ids", "ended", "kept", "expiry")),
     ("check_ledger", ("held_jobs", "held", "holds", "outbox")),
     ("check_output", ("outputs", "named_artifacts", "artifacts", "about")),

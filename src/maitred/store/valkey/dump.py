@@ -13,11 +13,21 @@ from maitred.core.settings import Settings
 from maitred.core.snapshot import HoldState, Pool, Snapshot, WorkerState, without_wakes
 from maitred.store.valkey.batches import decode_batch, decode_row, rows_said
 from maitred.store.valkey.keys import NAMES
+from maitred.store.valkey.notices import decode_head as decode_notices_head
+from maitred.store.valkey.notices import decode_notice, decode_tries
 from maitred.store.valkey.pieces import decode_artifact, decode_chunk, decode_head
-from maitred.store.valkey.records import decode_hold, decode_job, decode_lease, decode_message, raw, text
+from maitred.store.valkey.records import (
+    decode_hold,
+    decode_job,
+    decode_lease,
+    decode_message,
+    raw,
+    text,
+    untold_in,
+)
 
 _TOP = 1 << 53
-_FIXED = 22  # numbers of the floor before those of levels and states
+_FIXED = 23  # numbers of the floor before those of levels and states
 
 
 def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
@@ -25,9 +35,9 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
     keys = {text(flat[i]): flat[i + 2] for i in range(0, len(flat), 3)}
     values = struct.unpack(f"<{len(keys['Floor']) // 8}d", keys["Floor"])
     kept = _pairs(keys.get("Jobs", []))
-    bodies, extras, data = (
+    bodies, extras, data, tries = (
         {field[1:]: kept.pop(field) for field in list(kept) if len(field) == 9 and field.startswith(kind)}
-        for kind in (b"b", b"x", b"d")
+        for kind in (b"b", b"x", b"d", b"n")
     )
     snapshot = Snapshot(
         now=int(values[2]),
@@ -47,9 +57,12 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
             number,
             head,
             bodies.pop(record, b"<no body>"),
-            extras.pop(record, b""),
+            extras.get(record, b""),
             data.pop(record, b""),
         )
+    _read_notices(snapshot, keys, extras, tries)
+    for record in kept:
+        extras.pop(record, None)
     if bodies or extras or data:
         raise ValueError(f"bodies without a record: {bodies} {extras} {data}")
     snapshot.newest = {
@@ -69,6 +82,28 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
     for name, content in _named(keys, "Recent"):
         snapshot.recent[Submitter.read(name)] = [int(score) for _, score in _scored(content)]
     return snapshot
+
+
+def _read_notices(
+    snapshot: Snapshot, keys: dict[str, Any], extras: dict[bytes, bytes], tries: dict[bytes, bytes]
+) -> None:
+    """Read what submitters are to be told; every version counts what it has to tell."""
+    heads = {text(id): decode_notices_head(head) for id, head in _pairs(keys.get("NoticeHeads", [])).items()}
+    snapshot.notice_locks = {id: lock for id, (_, lock) in heads.items()}
+    snapshot.notices_due = {text(id): int(at) for id, at in _scored(keys.get("NoticesDue", []))}
+    for id, content in _named(keys, "Notices"):
+        counts = [heads[id][0] if id in heads and not at else 0 for at in range(len(content))]
+        snapshot.notices[id] = [decode_notice(*each) for each in zip(content, counts, strict=True)]
+    snapshot.deliveries = {int.from_bytes(record, "big"): decode_tries(log) for record, log in tries.items()}
+    snapshot.deadlines = {int.from_bytes(m, "big"): int(at) for m, at in _scored(keys.get("Abandon", []))}
+    untold = Counter(each.record for pending in snapshot.notices.values() for each in pending)
+    said = {int.from_bytes(record, "big"): untold_in(extra) for record, extra in extras.items()}
+    if {record: count for record, count in said.items() if count} != untold:
+        raise ValueError(f"jobs say that {said} notices are untold, and there are {untold}")
+    pinned = {record for record, job in snapshot.jobs.items() if job.phase is Phase.ENDED}
+    pinned = {record for record in pinned if untold[record] or snapshot.jobs[record].batch}
+    if pinned != {record for _, record in _by_score(keys.get("Kept", []))}:
+        raise ValueError("jobs that have something to tell are not kept, or others are")
 
 
 def _read_line(snapshot: Snapshot, keys: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from maitred.core.events import (
     Freed,
     HouseChanged,
     Lowered,
+    Noticed,
     Removed,
     Said,
     Started,
@@ -113,4 +114,5 @@ _READ: dict[int, Callable[[bytes, int], tuple[Any, int]]] = {
     ord("O"): _said,
     ord("H"): lambda _, at: (HouseChanged(), at),
     ord("B"): _batch,
+    ord("N"): lambda _, at: (Noticed(), at),
 }

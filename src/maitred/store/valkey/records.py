@@ -44,9 +44,10 @@ _TOLD = struct.Struct("<8s16sd")
 _TYPED = struct.Struct("<8s16sHH")
 _RUN = struct.Struct("<BIHdd")
 _LENGTH = struct.Struct("<H")
+_TELLING = struct.Struct("<BdI")
 _PHASES = {b"W": Phase.WAITING, b"R": Phase.RUNNING, b"H": Phase.HELD, b"E": Phase.ENDED}
 _OWN, _ELASTIC, _BLOCKED, _LACKING, _PROVISIONED, _EXEMPT = 1, 2, 8, 16, 32, 64
-_POLICY_FLOOR, _FOR_LEDGER, _ORDER_EXEMPT, _ONLY_NEW = 1, 2, 4, 8
+_POLICY_FLOOR, _FOR_LEDGER, _ORDER_EXEMPT, _ONLY_NEW, _CALLBACK, _ABANDON = 1, 2, 4, 8, 16, 32
 _NO_LEDGER = ("", "", False, False, b"", b"", "", 0)
 
 
@@ -72,9 +73,14 @@ def encode_order(order: Order) -> bytes:
     """Write what a PUT asks, without its body."""
     flags = _POLICY_FLOOR if order.policy_floor else 0
     more = b""
-    if order[12:] != _NO_LEDGER:
+    if order.callback:
+        flags |= _CALLBACK
+    if order.abandon:
+        flags |= _ABANDON
+        more = _LEDGER.pack(order.abandon)
+    if order[12:20] != _NO_LEDGER:
         flags |= _FOR_LEDGER | (_ORDER_EXEMPT if order.exempt else 0) | (_ONLY_NEW if order.only_new else 0)
-        more = _encode_ledger(order)
+        more += _encode_ledger(order)
     head = _ORDER.pack(
         order.band,
         order.priority,
@@ -254,8 +260,14 @@ def encode_extra(job: Job) -> bytes:
             _LEDGER.pack(job.status),
             _long(b""),
             _long(b""),
+            _TELLING.pack(job.callback, job.abandon, 0),
         )
     )
+
+
+def untold_in(extra: bytes) -> int:
+    """Give how many notices a job says are untold: the last of its extras."""
+    return int.from_bytes(extra[-4:], "little")
 
 
 def _long(data: bytes) -> bytes:
@@ -270,6 +282,8 @@ def _read_extra(job: Job, extra: bytes) -> None:
     job.ledger, job.status = text(reader.take(2)), int(reader.number())
     job.progress = reader.take(4)
     job.artifacts = tuple(_artifacts(Reader(reader.take(4), 0)))
+    callback, abandon, _ = _TELLING.unpack_from(extra, reader.at)
+    job.callback, job.abandon = bool(callback), int(abandon)
 
 
 def _artifacts(reader: Reader) -> Iterator[ArtifactView]:

@@ -9,7 +9,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
-from maitred.core import floor, gate, house, ledger, line, sayings, seating, speaking, stages
+from maitred.core import floor, gate, house, ledger, line, notices, sayings, seating, speaking, stages
 from maitred.core.classes import WHOLE
 from maitred.core.job import BLOCKED, COMMAND, DEFAULT_PRIORITY, LACKING
 from maitred.store.valkey.keys import NAMES
@@ -26,6 +26,7 @@ LIBRARY_ORDER = (
     "floor",
     "delay",
     "holds",
+    "notices",
     "endings",
     "sweeping",
     "seating",
@@ -54,6 +55,8 @@ BOUNDS = {
     "SWEPT_PER_TICK": house.SWEPT_PER_TICK,
     "BATCHES_PER_SWEEP": ledger.BATCHES_PER_SWEEP,
     "ROWS_PER_STEP": ledger.ROWS_PER_STEP,
+    "MOST_NOTICES": notices.MOST_NOTICES,
+    "DELIVERIES_KEPT": notices.DELIVERIES_KEPT,
     "MOST_LOCKED": 100,
     "LANES_KEPT": 32,
     "EVENTS_KEPT": 2048,

@@ -49,6 +49,7 @@ from maitred.store.valkey.coalesce import Coalescer
 from maitred.store.valkey.connection import Address
 from maitred.store.valkey.dump import read_dump
 from maitred.store.valkey.news import read_entry
+from maitred.store.valkey.notices import NoticeVerbs
 from maitred.store.valkey.output import OutputVerbs
 from maitred.store.valkey.pieces import encode_parts
 from maitred.store.valkey.records import (
@@ -72,7 +73,7 @@ def _random_bytes() -> bytes:
     return os.urandom(16)
 
 
-class ValkeyStore(OutputVerbs):
+class ValkeyStore(OutputVerbs, NoticeVerbs):
     """One queue on a server."""
 
     def __init__(
@@ -132,7 +133,13 @@ class ValkeyStore(OutputVerbs):
     async def admit(self, order: Order) -> Admission:
         """Start an interactive job at once, or deny it."""
         record, denied = await self._call(
-            "admit", raw(order.id), raw(str(order.submitter)), raw(order.need), order.body
+            "admit",
+            raw(order.id),
+            raw(str(order.submitter)),
+            raw(order.need),
+            order.body,
+            int(order.callback),
+            order.abandon,
         )
         return Admission(record, cast(Denial, text(denied)))
 

@@ -27,14 +27,14 @@ local function take_in(q, r, said)
 end
 
 -- Lets a job wait before its next attempt: twice as long each time, half of it by the dice.
-local function back_off(q, r, message, number)
+local function back_off(q, r, code, message, number)
   local half = math.floor(math.min(q.settings.most_backoff, q.settings.backoff * 2 ^ (r.attempt - 1)) / 2)
   local at = 2 * (number % 8)
   local roll = string.byte(q.dice, at + 1) * 256 + string.byte(q.dice, at + 2)
   r.release = q.now + half + math.floor(half * roll / 65536)
   if r.band < SCHEDULED then r.band = SCHEDULED end
   set_message(r, message)
-  go_on(q, r)
+  go_on(q, r, code)
 end
 
 local function serves(q, w, need)
@@ -78,7 +78,7 @@ local function settle_run(q, w, mine, lease, args)
   touch(q, r)
   if lease.kind ~= INTERACTIVE_RUN then
     if code ~= '' and said.transient and r.attempt < q.settings.attempts then
-      back_off(q, r, message, (at - 4) / 7)
+      back_off(q, r, code, message, (at - 4) / 7)
       return nil
     end
     if code == '' and r.stage < #q.settings.stages then return next_stage(q, w, mine, r, message, result) end

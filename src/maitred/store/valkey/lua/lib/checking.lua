@@ -74,11 +74,6 @@ function checking.each_member(q, name, cursor, size, look)
   return next_cursor, #flat / 2
 end
 
--- The list that an ended job is in: those of a batch are kept as long as the batch.
-function checking.list_of_ended(q, r)
-  return extra_of(q, r).batch == '' and K.Ended or K.Kept
-end
-
 -- Counts all jobs again, if they are few enough: those in each state, the space that is taken, and of each submitter
 -- the waiting jobs that do not count against it.
 function checking.recount(q)

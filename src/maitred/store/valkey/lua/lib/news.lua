@@ -45,6 +45,12 @@ function tell.house(q)
   if q.news then note(q, 'H') end
 end
 
+-- A submitter is to be told something; said once in a call.
+function tell.noticed(q)
+  if q.news and not q.noticed then note(q, 'N') end
+  q.noticed = true
+end
+
 function tell.batch(q, id)
   if q.news then note(q, struct.pack('<c1Bc0', 'B', #id, id)) end
 end

@@ -260,6 +260,7 @@ local function start_job(q, r, worker, level, body, data)
     q.cut_at = math.min(q.cut_at, q.now + q.settings.caps[1])
   end
   if q.news then tell.start(q, r, level, kind, duration) end
+  notices.add(q, r, 's', '')
   return encode_start(r, extra_of(q, r), q.dice, q.now, duration, body, data or '')
 end
 
