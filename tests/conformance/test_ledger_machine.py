@@ -47,7 +47,7 @@ jobs = st.builds(
     label=st.sampled_from([b"", b"label"]),
     token=st.sampled_from([b"", b"", b"", b"", *TOKENS]),
     ledger=st.sampled_from(["", "", "jid0000000000", "jid0000000002"]),
-    status=st.sampled_from([0, 3]),
+    status=st.sampled_from([0, 3, 6, 10]),
 )
 rules = st.builds(
     Settings,

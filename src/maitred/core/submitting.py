@@ -68,10 +68,11 @@ class Submitting(Restoring):
         return Put(outcome, record, job.version)
 
     def _known_in_ledger(self, order: Order) -> Put | None:
-        """Pass over a job that is here under this id of the ledger's tree, unless it is the one to update."""
+        """Pass over a job that is here under this id of the tree, unless it waits and this is news of it."""
         versions = self.versions(order.id) if order.ledger and order.id in self.newest else []
         known = next((job for job in versions if job.ledger == order.ledger), None)
-        if known is None or (known is versions[0] and known.phase in (Phase.WAITING, Phase.HELD)):
+        waits = known is not None and known is versions[0] and known.phase in (Phase.WAITING, Phase.HELD)
+        if known is None or (waits and order.status > known.status):
             return None
         return Put("known", known.record, known.version)
 
@@ -99,7 +100,7 @@ class Submitting(Restoring):
         if self._sure_of(order) > self._sure_of(job):
             return "longer-duration"
         if order.ledger and order.ledger == job.ledger:
-            job.status = max(job.status, order.status)
+            job.status = order.status
         if self.settings.staged and job.stage:
             order = order._replace(need=job.need)
         if job.phase is Phase.HELD:

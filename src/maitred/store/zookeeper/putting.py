@@ -1,7 +1,8 @@
 """PUT where the ledger is a tree: a new job has its id and its state there before it has a place in line.
 
 A crash between the two leaves a pending job in the tree, which is brought into the line when the two are next
-compared. Where the line refuses a job, what was made in the tree is taken back.
+compared; that may also happen while its PUT is under way, and then the line knows it. Where the line refuses
+a job, what was made in the tree is taken back.
 """
 
 from collections.abc import Iterator, Sequence
@@ -201,7 +202,7 @@ class Putting:
             plan, order = plans[number], passed[number]
             answers[number] = answer
             if plan.waits and isinstance(answer, Put) and answer.outcome == "known":
-                again.append(plan)  # it began in the meantime, so this is its next version
+                again.append(plan)  # it began in the meantime, or the line has heard as much from the tree
             elif not plan.waits and order.ledger:
                 answers[number] = await self._made(plan, order, answer)
         for plan in again:

@@ -70,7 +70,7 @@ local function update(q, r, o, body)
   if sure_of(q, o.elastic == 1, o.duration, o.level) > sure_of(q, has(r, ELASTIC), r.duration, r.level) then
     return 'longer-duration'
   end
-  if o.more and o.ledger ~= '' and o.ledger == extra_of(q, r).ledger and o.status > extra_of(q, r).status then
+  if o.more and o.ledger ~= '' and o.ledger == extra_of(q, r).ledger then
     change_extra(q, r).status = o.status
   end
   if q.settings.staged and r.stage > 0 then o.need = r.need end
@@ -118,11 +118,13 @@ local function unended(q, r)
   return r
 end
 
--- A job that is here under this id of the ledger's tree is passed over, unless it is the one to update.
+-- A job that is here under this id of the ledger's tree is passed over, unless it waits and this is news of it.
 local function known_in_ledger(q, o, newest)
   local r = newest
   while r and extra_of(q, r).ledger ~= o.ledger do r = r.previous > 0 and job_at(q, key8(r.previous)) or nil end
-  if r and (r ~= newest or (r.phase ~= 'W' and r.phase ~= 'H')) then return { 'known', r.record, r.version } end
+  if not r then return nil end
+  local waits = r == newest and (r.phase == 'W' or r.phase == 'H')
+  if not waits or o.status <= extra_of(q, r).status then return { 'known', r.record, r.version } end
 end
 
 -- A key that the batch has is passed over by those that only create.
