@@ -128,6 +128,44 @@ async def test_of_two_changes_that_cross_line_and_tree_have_the_same(
     assert (await other.job("a")).priority == (await other.entry("a")).priority
 
 
+async def test_of_two_that_put_a_new_key_at_once_the_second_changes_the_job_of_the_first(
+    houses: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = await houses(), await houses()
+    before_each_put(one, once(lambda: other.put("a", priority=3)), monkeypatch)
+    [put] = await one.put("a", priority=2)
+    assert (put.outcome, put.version) == ("updated", 1)
+    assert (await other.job("a")).priority == (await other.entry("a")).priority == 2
+    assert len([entry async for entry in other.ledger.unended()]) == 1
+
+
+async def test_a_row_whose_key_another_took_meanwhile_is_refused_and_touches_nothing(
+    houses: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = await houses(), await houses()
+    bid = await one.batch()
+    before_each_put(one, once(lambda: other.put("a", priority=3)), monkeypatch)
+    assert await one.store.put([ingest("a", priority=2, batch=bid, only_new=True)]) == ["other-batch"]
+    assert (await other.job("a")).priority == (await other.entry("a")).priority == 3
+    assert sum((await batch_of(other, bid)).counts.values()) == 0
+
+
+async def test_a_run_that_is_handed_back_while_its_next_version_is_put_is_changed_instead(
+    houses: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = await houses(), await houses()
+    bid = await one.batch()
+    await one.put("a", batch=bid)
+    start = await begin(one, "w")
+    await one.store.leave("w")
+    before_each_put(one, once(lambda: one.store.hand_back("w", [start.lease])), monkeypatch)
+    [put] = await one.put("a", priority=2)
+    assert (put.outcome, put.version) == ("updated", 1)
+    job, entry = await other.job("a"), await other.entry("a")
+    assert (job.ledger, job.priority, entry.priority) == (start.ledger, 2, 2)
+    assert (await batch_of(other, bid)).unfinished == 1
+
+
 async def test_a_clerk_that_dies_at_any_step_leaves_rows_that_are_all_there_in_the_end(
     houses: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:

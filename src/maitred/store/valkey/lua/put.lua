@@ -118,13 +118,14 @@ local function unended(q, r)
   return r
 end
 
--- A job that is here under this id of the ledger's tree is passed over, unless it waits and this is news of it.
+-- A job of the ledger's tree that is here is passed over, or another that waits for its key; news of it counts.
 local function known_in_ledger(q, o, newest)
+  local waits = newest and (newest.phase == 'W' or newest.phase == 'H')
   local r = newest
   while r and extra_of(q, r).ledger ~= o.ledger do r = r.previous > 0 and job_at(q, key8(r.previous)) or nil end
-  if not r then return nil end
-  local waits = r == newest and (r.phase == 'W' or r.phase == 'H')
-  if not waits or o.status <= extra_of(q, r).status then return { 'known', r.record, r.version } end
+  if not r and waits and extra_of(q, newest).ledger ~= '' then return { 'known', newest.record, newest.version } end
+  if not r or (waits and r == newest and o.status > extra_of(q, r).status) then return nil end
+  return { 'known', r.record, r.version }
 end
 
 -- A key that the batch has is passed over by those that only create.
