@@ -104,6 +104,8 @@ kinds = st.sampled_from(["batch", "submitter", "profile"])
 class Ledger(Both):
     """What the Ledger adds, on a queue with or without stages."""
 
+    arrivals = 0
+
     @initialize(rules=rules)
     def open(self, rules: Settings) -> None:
         """Begin with two batches and a worker, so that there is something to do from the first step on."""
@@ -217,6 +219,9 @@ class Ledger(Both):
             job.result = job.result if job.phase is Phase.ENDED else b""
             job.data = job.data if settings.staged else b""
             job.hold = job.hold and job.hold._replace(name=job.id)
+            # No two jobs of a queue came at the same place: which goes first would be nobody's rule.
+            self.arrivals += 1
+            job.arrival = job.arrival * 1_000 + self.arrivals
         self.both(lambda store: store.restore(jobs))
 
     @rule(worker=st.sampled_from(WORKERS), status=st.integers(1, 9), data=st.data())
