@@ -314,12 +314,20 @@ class Lower(NamedTuple):
     code: str
 
 
+class Typed(NamedTuple):
+    """What somebody typed for an interactive run, and the size of their terminal if that changed."""
+
+    lease: Lease
+    data: bytes
+    size: tuple[int, int] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Wake:
     """A hint to a worker: look at the clock again, `next_at` has come forward."""
 
 
-Message = Start | Stop | Lower | Wake
+Message = Start | Stop | Lower | Typed | Wake
 
 
 class Finish(NamedTuple):
