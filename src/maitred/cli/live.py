@@ -28,10 +28,12 @@ def watch(
     data: options.Data = options.DEFAULT_DATA,
     as_json: Annotated[bool, typer.Option("--json", help="Print each event as a line of JSON.")] = False,
 ) -> None:
-    """Watch a job until it has ended: its place and why it waits, then its run, then what it printed.
+    """Watch a job until it has ended: its place and why it waits, then its run and what it prints.
 
     Ends with the job's exit status.
     """
+    from rich.console import Console  # noqa: PLC0415
+
     from maitred.cli import watching  # noqa: PLC0415
 
     async def look_on(client: Client) -> JobDocument:
@@ -40,16 +42,20 @@ def watch(
             return await watching.watch_as_json(client, job)
         # Times are told by the server's clock; this one may be wrong.
         sight = watching.Sight(job, (await client.queue(queue)).now)
-        if sys.stderr.isatty():
-            return await watching.watch_on_terminal(client, sight)
-        return await watching.watch_in_lines(client, sight)
+        if console:
+            return await watching.watch_on_terminal(client, console, sight, heard)
+        return await watching.watch_in_lines(client, sight, heard)
 
+    console = Console(stderr=True, highlight=False) if sys.stderr.isatty() and not as_json else None
+    heard = watching.Heard(console)
     try:
         ended = ask(server, data, look_on)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
+    finally:
+        heard.close()
     if not as_json:
-        watching.print_end(ended)
+        watching.print_end(ended, heard=heard.anything)
     raise typer.Exit(exit_status(ended))
 
 

@@ -84,6 +84,13 @@ class Changed(NamedTuple):
     record: int
 
 
+class Said(NamedTuple):
+    """A run said something; the number of the last piece of it."""
+
+    record: int
+    last: int
+
+
 class Deleted(NamedTuple):
     """A job's record is gone."""
 
@@ -128,6 +135,7 @@ Event = (
     | Freed
     | Ended
     | Changed
+    | Said
     | Deleted
     | Versioned
     | Said

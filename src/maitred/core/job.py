@@ -325,20 +325,20 @@ class Lower(NamedTuple):
     code: str
 
 
-@dataclass(frozen=True, slots=True)
-class Wake:
-    """A hint to a worker: look at the clock again, `next_at` has come forward."""
-
-
 class Typed(NamedTuple):
-    """What somebody types for a run, and the columns and rows of the terminal if they changed."""
+    """What somebody typed for an interactive run, and the size of their terminal if that changed."""
 
     lease: Lease
     data: bytes
     size: tuple[int, int] | None = None
 
 
-Message = Start | Stop | Lower | Wake | Typed
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """A hint to a worker: look at the clock again, `next_at` has come forward."""
+
+
+Message = Start | Stop | Lower | Typed | Wake
 
 
 class Finish(NamedTuple):

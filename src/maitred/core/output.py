@@ -24,10 +24,11 @@ class Part(NamedTuple):
 
 
 class Saying(NamedTuple):
-    """What one run says."""
+    """What one run says, after so many parts that it has said `before`; those that come twice are kept once."""
 
     lease: "Lease"
     parts: tuple[Part, ...]
+    before: int = 0
 
 
 class Chunk(NamedTuple):

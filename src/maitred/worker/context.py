@@ -1,11 +1,22 @@
-"""What a handler can know about the job that it runs."""
+"""What a handler can know about the job that it runs, and say of it while it runs."""
 
+import asyncio
+from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from maitred.core.job import Start
+from maitred.core.output import Stream
 from maitred.core.stages import STAGE
+from maitred.wire.codec import encode_json
+from maitred.worker.outcome import sayable
+from maitred.worker.run import Run
+
+Say = Callable[[Stream, bytes], None]
+
+
+def _nobody(stream: Stream, data: bytes) -> None:
+    """Hear what is said where nobody listens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +29,18 @@ class RunningJob:
     attempt: int
     metadata: dict[str, str]
     stage: str = ""
+    _say: Say = field(default=_nobody, repr=False, compare=False)
+
+    def progress(self, fraction: float, message: str = "") -> None:
+        """Tell whoever watches how far the work is, from 0 to 1, and what it does; from any thread."""
+        part = float(fraction)
+        if not 0 <= part <= 1:
+            raise ValueError(f"progress is a fraction from 0 to 1, and not {fraction}")
+        self._say("progress", encode_json({"fraction": part, "message": sayable(message)}))
+
+    def say(self, text: str) -> None:
+        """Tell whoever watches something, as a program would print it; from any thread."""
+        self._say("log", text.encode(errors="backslashreplace"))
 
 
 _current: ContextVar[RunningJob] = ContextVar("maitred_job")
@@ -28,9 +51,27 @@ def current_job() -> RunningJob:
     return _current.get()
 
 
-def enter(start: Start, body: dict[str, Any]) -> RunningJob:
+def enter(run: Run, body: dict[str, Any]) -> RunningJob:
     """Note the job for the context that runs it."""
+    start = run.start
     stage = start.need.removeprefix(STAGE) if start.need.startswith(STAGE) else ""
-    job = RunningJob(start.id, body["key"], start.version, start.attempt, body.get("metadata") or {}, stage)
+    job = RunningJob(
+        start.id,
+        body["key"],
+        start.version,
+        start.attempt,
+        body.get("metadata") or {},
+        stage,
+        _from_any_thread(run),
+    )
     _current.set(job)
     return job
+
+
+def _from_any_thread(run: Run) -> Say:
+    loop = asyncio.get_running_loop()
+
+    def say(stream: Stream, data: bytes) -> None:
+        loop.call_soon_threadsafe(run.say, stream, data)
+
+    return say

@@ -1,6 +1,6 @@
-"""Reads what the store pushes: what this worker is to start, to stop, to leave less time, or to look at."""
+"""Reads what the store pushes: what this worker is to start, to stop, to leave less time, or what was typed."""
 
-from maitred.core.job import Lower, Message, Start, Stop
+from maitred.core.job import Lower, Message, Start, Stop, Typed
 from maitred.store.port import Store
 from maitred.worker.in_hand import InHand
 from maitred.worker.reach import Reach
@@ -31,5 +31,7 @@ class Inbox:
             self._in_hand.stop(message)
         elif isinstance(message, Lower):
             self._in_hand.lower(message)
+        elif isinstance(message, Typed):
+            self._in_hand.type_in(message)
         else:
             self._timekeeper.wake()

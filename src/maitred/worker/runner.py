@@ -19,6 +19,7 @@ from maitred.wire.codec import decode_body
 from maitred.worker.command import run_command
 from maitred.worker.context import enter
 from maitred.worker.outcome import Outcome, completed, failed, raised
+from maitred.worker.run import Run
 from maitred.worker.stage_job import StageJob, with_words_of
 from maitred.worker.threads import Threads
 from maitred.worker.undertaker import Undertaker
@@ -57,13 +58,14 @@ class Runner:
         """Let go of what is kept beside the runs."""
         self._undertaker.close()
 
-    async def run(self, start: Start) -> Outcome:
+    async def run(self, run: Run) -> Outcome:
         """Run a job to its end. Cancelling this stops it, and nothing but a stuck thread is left of it then.
 
         It gives what was complete all the same, or what a command has printed; else it raises CancelledError.
         """
+        start = run.start
         body = decode_body(start.body)
-        job = enter(start, body)
+        job = enter(run, body)
         if start.need == COMMAND:
             return await run_command(body["run"], self._kill_after, self._undertaker)
         function = self._functions.get(start.need)

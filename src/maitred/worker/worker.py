@@ -18,7 +18,7 @@ from typing import Any
 import structlog
 
 from maitred.core.floor import MOST_SLOTS
-from maitred.core.job import Lease, Shift, Start
+from maitred.core.job import Lease, Shift
 from maitred.core.settings import SECOND, Settings
 from maitred.errors import ConfigError, StoreError, StoreUnavailable
 from maitred.service.handlers import Handlers
@@ -29,9 +29,11 @@ from maitred.worker.lease_keeper import LeaseKeeper
 from maitred.worker.outcome import Outcome
 from maitred.worker.reach import Reach
 from maitred.worker.reports import Reports
+from maitred.worker.run import Run
 from maitred.worker.runner import Runner, check_stages
 from maitred.worker.store_clock import StoreClock
 from maitred.worker.timekeeper import Timekeeper
+from maitred.worker.voice import Voice
 
 LEAVE_PATIENCE = 1.0
 STOP_PATIENCE = 5.0
@@ -119,6 +121,13 @@ class Worker:
             self._clock,
             self._reach,
             self._reports,
+            Voice(
+                self._store,
+                self.name,
+                self._reach,
+                lambda lease: self._in_hand.lose(lease),
+                limit=self._settings.output_limit,
+            ),
             self._stopping,
             time_limit=self._settings.time_limit,
         )
@@ -178,7 +187,8 @@ class Worker:
     def _held(self) -> list[Lease]:
         """List what is ours, each job by its newest lease: the next stage may run before an end is heard."""
         newest: dict[int, Lease] = {}
-        for lease in (*self._in_hand.runs, *self._reports.leases, *self._in_hand.ending()):
+        hand = self._in_hand
+        for lease in (*hand.runs, *self._reports.leases, *hand.parting, *hand.ending()):
             newest.setdefault(lease.record, lease)
         return list(newest.values())
 
@@ -198,11 +208,11 @@ class Worker:
 
     # ---------------------------------------------------------------- what runs
 
-    async def _carry_out(self, start: Start) -> Outcome | None:
+    async def _carry_out(self, run: Run) -> Outcome | None:
         """Run a job; None if the lease may be over."""
         if self._lease.over:
             return None
-        return await self._runner.run(start)
+        return await self._runner.run(run)
 
     def _note_stuck(self, change: int) -> None:
         """Take the slot of a thread that cannot be stopped off the floor, or put it back."""
@@ -233,7 +243,8 @@ class Worker:
         self._reports.flush()
         with suppress(TimeoutError):
             async with asyncio.timeout(max(LEAVE_PATIENCE, grace)):
-                await asyncio.gather(*self._reach.errands)
+                while self._reach.errands:
+                    await asyncio.gather(*self._reach.errands)
                 await self._reach.patiently(self._say_farewell)
 
     async def _say_farewell(self) -> None:
