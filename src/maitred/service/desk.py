@@ -29,6 +29,7 @@ from maitred.service.house_document import (
 from maitred.service.intake import Accepted, accept, accept_one, accept_shown
 from maitred.service.listing import RUNNING, WAITING, Filter, Listing
 from maitred.service.order import allowed_by, duration_of
+from maitred.service.output_desk import OutputDesk
 from maitred.service.watch import Watch
 from maitred.store.ledgered import LedgeredStore
 from maitred.store.port import Store, Stores
@@ -43,8 +44,8 @@ class Desk:
     """The use cases on the queues of one store.
 
     `UnknownQueue` is raised by every method that names a queue, `StoreUnavailable` by all. A queue's settings
-    are remembered for a second. Holds and batches have desks of their own, `holds` and `batches`. Estimates
-    and waits are told, and jobs can be watched, where there are `foresights`, as in a server; else they are
+    are remembered for a second. Holds, batches and what jobs say have desks of their own: `holds`, `batches`
+    and `outputs`. Estimates and waits are told, and jobs can be watched, where there are `foresights`, as in a server; else they are
     null. The `clerks` of a server are told when there is work for them.
     """
 
@@ -63,6 +64,7 @@ class Desk:
         self._settings: dict[str, tuple[float, Settings]] = {}
         self.holds = HoldDesk(self)
         self.batches = BatchDesk(self)
+        self.outputs = OutputDesk(self)
 
     async def settings(self, queue: str) -> Settings:
         """Give a queue's settings, at most a second old."""
