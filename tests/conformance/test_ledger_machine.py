@@ -178,7 +178,7 @@ class Ledger(Both):
     @rule(worker=st.sampled_from(WORKERS), files=artifacts, data=st.data())
     def say_and_keep(self, worker: str, files: list[Artifact], data: st.DataObject) -> None:
         leases = self.leases(worker, data)
-        sayings = [Saying(lease, data.draw(parts)) for lease in leases]
+        sayings = [Saying(lease, data.draw(parts), data.draw(st.integers(0, 4))) for lease in leases]
         self.both(lambda store: store.say(worker, sayings))
         lease = leases[0] if leases else Lease(12345, b"n" * 16)
         self.both(lambda store: store.keep(worker, lease, files))

@@ -104,13 +104,6 @@ class Versioned(NamedTuple):
     newer: int
 
 
-class Said(NamedTuple):
-    """A run said something; `last` is the number of the last piece."""
-
-    record: int
-    last: int
-
-
 class HouseChanged(NamedTuple):
     """Workers, settings, holds or the pause changed: better look again."""
 
@@ -138,7 +131,6 @@ Event = (
     | Said
     | Deleted
     | Versioned
-    | Said
     | HouseChanged
     | BatchChanged
     | Noticed

@@ -38,7 +38,17 @@ from maitred.wire.document import (
     TimelineEntry,
     WorkerDocument,
 )
-from maitred.wire.events import EVENTS, AnyEvent, PlaceEvent, ResetEvent, ResultEvent, StateEvent, WatchEvent
+from maitred.wire.events import (
+    EVENTS,
+    AnyEvent,
+    OutputEvent,
+    PlaceEvent,
+    ProgressEvent,
+    ResetEvent,
+    ResultEvent,
+    StateEvent,
+    WatchEvent,
+)
 from maitred.wire.request import (
     CancelBody,
     CheckBody,
@@ -77,6 +87,7 @@ __all__ = [
     "JobDocument",
     "MoveBody",
     "OutputDocument",
+    "OutputEvent",
     "OutputPiece",
     "Page",
     "PauseBody",
@@ -85,6 +96,7 @@ __all__ = [
     "Problem",
     "ProfileDocument",
     "Progress",
+    "ProgressEvent",
     "QueueDocument",
     "Reason",
     "ReconcileBody",
