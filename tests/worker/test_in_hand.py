@@ -62,8 +62,8 @@ class Table:
             self.clock,
             self.reach,
             reports,
-            a_voice(),
             self.stopping,
+            voice=a_voice(),
             time_limit=micros(MINUTE),
         )
         self.clock.hear(self.now())

@@ -45,8 +45,8 @@ class Desk:
 
     `UnknownQueue` is raised by every method that names a queue, `StoreUnavailable` by all. A queue's settings
     are remembered for a second. Holds, batches and what jobs say have desks of their own: `holds`, `batches`
-    and `outputs`. Estimates and waits are told, and jobs can be watched, where there are `foresights`, as in a
-    server; else they are null. The `clerks` of a server are told when there is work for them.
+    and `outputs`. Estimates and waits are told, and jobs can be watched, where there are `foresights`, as in
+    a server; else they are null. The `clerks` of a server are told when there is work for them.
     """
 
     def __init__(
