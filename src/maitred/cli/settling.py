@@ -46,8 +46,8 @@ async def _settle_again(store: Store, settings: Settings) -> None:
         return
     if old is None:
         _log.info("a queue was added", queue=store.queue)
-    elif changed := new.changed(old):
-        _log.info("settings reloaded", queue=store.queue, changed=changed)
+    else:
+        _log.info("settings reloaded", queue=store.queue, changed=new.changed(old))
 
 
 async def _known(store: Store) -> Settings | None:
