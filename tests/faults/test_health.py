@@ -133,3 +133,28 @@ async def test_what_ended_while_the_store_was_away_is_told_when_it_is_back(
     await ends_in_order(worker)
     assert told_once(worker)
     await keeping.is_clean()
+
+
+async def test_the_health_command_ends_with_what_a_probe_wants(keeping: Scene) -> None:
+    worker = keeping.worker(1, None, "--health-port", "0")
+    async with httpx.AsyncClient(trust_env=False) as http:
+        await Health(worker, http).until(200)
+        found = re.search(r"http://(\S+)/readyz", await worker.says("Health at"))
+        assert found
+        assert (await http.get(f"http://{found[1]}/healthz")).json() == {"status": "ok"}
+        assert (await http.get(f"http://{found[1]}/elsewhere")).status_code == 404
+        stranger = await http.get(f"http://{found[1]}/readyz", headers={"host": "example.org"})
+        assert stranger.status_code == 403
+        asked = keeping.starts("health", "--server", found[1])
+        assert (await asked.ends(), asked.said.read_text()) == (0, "ready\n")
+        await keeping.put(keeping.call("block", "deaf", gate=str(keeping.gate)))
+        await keeping.begun(1)
+        await keeping.store.cancel("deaf", "by hand")
+        await Health(worker, http).until(503)
+        asked = keeping.starts("health", "--server", found[1])
+        assert await asked.ends() == 1
+        assert "all its slots are held" in asked.said.read_text()
+        keeping.open_gate()
+    await ends_in_order(worker)
+    asked = keeping.starts("health", "--server", found[1])
+    assert await asked.ends() == 3
