@@ -206,6 +206,21 @@ async def test_a_worker_reads_the_queues_settings_again(scene: Scene) -> None:
     assert await worker.ends() == 0
 
 
+async def test_a_worker_of_all_queues_takes_up_new_ones(scene: Scene) -> None:
+    worker = scene.starts("work", "--store", scene.server.url, "--slots", "1")
+    await worker.says("Working with 1 slots")
+    await scene.stores.queue("second").configure(scene.settings)
+    await reloaded(worker, "a worker was added")
+
+    async def joined() -> bool:
+        return len((await scene.stores.queue("second").status()).workers) == 1
+
+    await eventually(joined)
+    worker.signal(signal.SIGTERM)
+    assert await worker.ends() == 0
+    assert not (await scene.stores.queue("second").status()).workers
+
+
 TAKE_TERMINAL = """
 import os, sys
 os.close(os.open(sys.argv[1], os.O_RDWR))
