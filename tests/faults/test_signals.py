@@ -16,7 +16,6 @@ from tests.faults.scene import QUEUE, Command, Scene
 from tests.faults.test_lost_stores import address_of
 from tests.waiting import eventually
 
-LONG_GRACE = 'grace = "10m"\n'
 
 # A program that notes SIGTERM and goes on, with a child that does the same.
 DEAF = """
@@ -30,9 +29,8 @@ while :; do sleep 0.02; done
 
 @pytest.fixture
 def patient(scene: Scene) -> Scene:
-    """A scene whose grace is longer than any test."""
-    config = scene.home / "maitred.toml"
-    config.write_text(config.read_text().replace('grace = "1s"\n', LONG_GRACE))
+    """A scene whose grace and leases are longer than any test."""
+    rewrite(scene, '[queues.default]\nlease = "1m"\ngrace = "10m"\nkill_after = "100ms"\n')
     return scene
 
 
@@ -258,20 +256,20 @@ async def test_a_house_reloads_on_its_terminal_and_stops_when_that_is_gone(scene
 
 
 async def test_shortened_leases_are_not_lost(scene: Scene) -> None:
-    rewrite(scene, '[queues.default]\nlease = "3s"\nattempts = 1\n')
+    rewrite(scene, '[queues.default]\nlease = "9s"\nattempts = 1\n')
     await configured(scene)
     worker = scene.worker(slots=1)
     await scene.put(scene.call("wait", "long", gate=str(scene.gate)))
     await scene.begun(1)
     await scene.confirmed(1)
-    rewrite(scene, '[queues.default]\nlease = "1s"\nattempts = 1\n')
+    rewrite(scene, '[queues.default]\nlease = "2s"\nattempts = 1\n')
     await configured(scene)
     ends: set[int] = set()
 
     async def renewed_often() -> bool:
         [known] = (await scene.store.status()).workers
         ends.add(known.lease_end)
-        return len(ends) > 12
+        return len(ends) > 8
 
     await eventually(renewed_often)
     scene.open_gate()
