@@ -69,6 +69,22 @@ async def look(children):
     return [pid for pid in pids if ") Z " not in open(f"/proc/{pid}/stat").read()]
 
 
+@q.handler("hog")
+async def hog(gate):
+    note("begin")
+    while not os.path.exists(gate):
+        time.sleep(0.01)
+    note("end")
+
+
+@q.handler("mind")
+def mind():
+    note("begin")
+    while not current_job().wait_cancelled(0.01):
+        pass
+    note("cancelled" if current_job().cancelled else "end")
+
+
 @q.handler("block")
 def block(gate=None, seconds=0.0):
     note("begin")
@@ -156,6 +172,16 @@ class StoreServer:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    def pause(self) -> None:
+        """Let it answer nothing, without hanging up."""
+        assert self._process
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """End its pause."""
+        assert self._process
+        self._process.send_signal(signal.SIGCONT)
 
     def clear(self) -> None:
         """Leave nothing but the data."""
@@ -281,10 +307,10 @@ class Scene:
         self.commands.append(command)
         return command
 
-    def worker(self, slots: int = 1, url: str | None = None) -> Command:
+    def worker(self, slots: int = 1, url: str | None = None, *more: str) -> Command:
         """Start a worker."""
         words = ("--store", url or self.server.url, "--app", "faults_app", "--slots", str(slots))
-        return self.starts("work", *words)
+        return self.starts("work", *words, *more)
 
     # ---------------------------------------------------------------- jobs
 

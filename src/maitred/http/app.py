@@ -9,7 +9,7 @@ import contextlib
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from http import HTTPStatus
 
 from fastapi import FastAPI, HTTPException, Request
@@ -28,10 +28,11 @@ from maitred.http.routes import batches, events, health, holds, jobs, output, qu
 from maitred.service.clerks import Clerks
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
+from maitred.service.health import Health
 from maitred.service.scribe import Scribes
 from maitred.service.ticker import Ticker
 
-Taking = Callable[[], Awaitable[bool]]
+Workers = Callable[[], Sequence[Health]]
 
 _CODES = {400: "malformed", 404: "no-such-route", 405: "no-such-method"}
 _RULES = {
@@ -42,11 +43,11 @@ _RULES = {
 }
 
 
-def create_app(desk: Desk, *, hosts: Collection[str], taking: Taking | None = None) -> FastAPI:
+def create_app(desk: Desk, *, hosts: Collection[str], workers: Workers = list) -> FastAPI:
     """Make the app over a desk.
 
-    `hosts` are the values of `Host` by which the server is its own, such as `127.0.0.1:7500`. `taking` tells
-    whether the worker in this process takes jobs, where there is one; until then the server is not ready.
+    `hosts` are the values of `Host` by which the server is its own, such as `127.0.0.1:7500`. `workers`
+    tells how those in this process are; until all take jobs the server is not ready.
     """
     app = FastAPI(
         title="Maitred",
@@ -64,7 +65,7 @@ def create_app(desk: Desk, *, hosts: Collection[str], taking: Taking | None = No
         },
     )
     app.state.desk = desk
-    app.state.taking = taking
+    app.state.workers = workers
     for routes in (jobs, output, holds, events, batches, queues, health):
         app.include_router(routes.router)
     app.add_middleware(WholeSegments)

@@ -311,6 +311,10 @@ class MemoryStore(OutputVerbs):
             self._news = [*self._news[-2047:], Entry(f"{self._told}-0", self._told, self._house.now, events)]
             self._changed.set()
 
+    async def settings(self) -> Settings:
+        """Show the queue's settings."""
+        return self._house.settings
+
     async def status(self) -> Status:
         """Show the queue."""
         house = self._house

@@ -171,6 +171,9 @@ class Store(Protocol):
     async def configure(self, settings: Settings) -> None:
         """Make the queue, or give it new settings; SettingsForbidden where the waiting jobs forbid it."""
 
+    async def settings(self) -> Settings:
+        """Show the queue's settings; cheap enough for every worker to look with each renewal."""
+
     async def put(self, orders: Sequence[Order]) -> list[Put | Refusal]:
         """Create or update jobs in turn; a refused one changes nothing."""
 

@@ -17,7 +17,7 @@ from maitred.service.handlers import Function, Handlers
 from maitred.service.order import HANDLER
 from maitred.wire.codec import decode_body
 from maitred.worker.command import run_command
-from maitred.worker.context import enter
+from maitred.worker.context import enter, tell_to_stop
 from maitred.worker.outcome import Outcome, completed, failed, raised
 from maitred.worker.run import Run
 from maitred.worker.stage_job import StageJob, with_words_of
@@ -37,17 +37,22 @@ class Runner:
     """
 
     def __init__(self, handlers: Handlers, settings: Settings, stuck: Callable[[int], None]) -> None:
-        self._staged = settings.staged
-        self._functions: dict[str, Function] = (
-            {STAGE + name: function for name, function in handlers.stages.items()}
-            if settings.staged
-            else {HANDLER + name: function for name, function in handlers.items()}
-        )
-        self._is_async = {need: _is_async(function) for need, function in self._functions.items()}
-        self._kill_after = settings.kill_after / SECOND
+        self._handlers = handlers
+        self.heed(settings)
         self._threads = Threads()
         self._undertaker = Undertaker()
         self._stuck = stuck
+
+    def heed(self, settings: Settings) -> None:
+        """Take in settings, for what starts from now on."""
+        self._staged = settings.staged
+        self._functions: dict[str, Function] = (
+            {STAGE + name: function for name, function in self._handlers.stages.items()}
+            if settings.staged
+            else {HANDLER + name: function for name, function in self._handlers.items()}
+        )
+        self._is_async = {need: _is_async(function) for need, function in self._functions.items()}
+        self._kill_after = settings.kill_after / SECOND
 
     @property
     def serves(self) -> list[str]:
@@ -82,6 +87,9 @@ class Runner:
             if self._is_async[start.need]:
                 return completed(await call())
             return await self._run_blocking(call)
+        except asyncio.CancelledError:
+            tell_to_stop()
+            raise
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - its job's outcome
             outcome = raised(error)
             _log.info("a handler raised", job=start.id, need=start.need, **_shown(error, outcome))
@@ -94,7 +102,7 @@ class Runner:
             await asyncio.wait([call])
         except asyncio.CancelledError as error:
             if not call.done():
-                self._abandon(call)
+                await self._stop(call)
                 raise
             stopped = error
         value = call.result()
@@ -105,6 +113,17 @@ class Runner:
                 value.close()
             raise stopped
         return completed(await value)
+
+    async def _stop(self, call: "asyncio.Future[Any]") -> None:
+        """Let a thread know that it is to stop; after as long as a program would have, it counts as stuck."""
+        tell_to_stop()
+        try:
+            await asyncio.wait([call], timeout=self._kill_after)
+        finally:
+            if call.done():
+                call.exception()
+            else:
+                self._abandon(call)
 
     def _abandon(self, call: "asyncio.Future[Any]") -> None:
         """Let a thread that cannot be stopped run on, and count it until it returns."""

@@ -70,6 +70,11 @@ def floor(queue: str) -> str:
     return prefix(queue) + NAMES["Floor"]
 
 
+def settings(queue: str) -> str:
+    """Give where a queue's settings are."""
+    return prefix(queue) + NAMES["Settings"]
+
+
 def events(queue: str) -> str:
     """Give the stream of what changed in a queue."""
     return prefix(queue) + NAMES["Events"]

@@ -31,6 +31,7 @@ from maitred.core.job import (
 )
 from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import Snapshot
+from maitred.errors import UnknownQueue
 from maitred.store.port import (
     Clock,
     Dice,
@@ -93,6 +94,13 @@ class ValkeyStore(OutputVerbs, NoticeVerbs):
         written = json.dumps(asdict(settings), separators=(",", ":"), sort_keys=True)
         self._refuse(await self._call("configure", written, len(settings.stages)))
         await self._calls.command("SADD", keys.QUEUES, self.queue)
+
+    async def settings(self) -> Settings:
+        """Show the queue's settings."""
+        written = await self._calls.command("GET", keys.settings(self.queue))
+        if written is None:
+            raise UnknownQueue(self.queue)
+        return _read_settings(written)
 
     async def put(self, orders: Sequence[Order]) -> list[Put | Refusal]:
         """Create or update jobs in turn."""
