@@ -57,7 +57,7 @@ async def test_a_job_is_given_up_when_nobody_watches_it_any_more(house: House) -
 
     async def ended() -> bool:
         await house.store.tick()
-        return (await house.guest.asks("GET", id)).json()["state"] == "failed"
+        return bool((await house.guest.asks("GET", id)).json()["state"] == "failed")
 
     await eventually(ended)
     given_up = (await house.guest.asks("GET", id)).json()

@@ -60,6 +60,11 @@ class Kitchen:
         body = encode_json({"key": id, "run": {"handler": handler, "args": args}})
         await self.store.put([Order(id, who, f"handler:{handler}", body)])
 
+    async def stage(self, id: str = "job") -> None:
+        """Submit a job for the stages of the queue."""
+        body = encode_json({"key": id, "run": {"args": {}}})
+        await self.store.put([Order(id, U1, self.settings.need(1), body)])
+
     async def command(self, *argv: str, id: str = "job", files: dict[str, Any] | None = None) -> None:
         """Submit a command."""
         body = encode_json({"key": id, "run": {"command": argv, "files": files or {}}})
