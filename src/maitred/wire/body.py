@@ -24,8 +24,9 @@ from pydantic import (
 
 from maitred.errors import Fault, InvalidJob
 from maitred.wire.allowed import Allowed
-from maitred.wire.checks import HttpUrl, JsonObject, Strict, encodable, said, text_of
+from maitred.wire.checks import Argument, HttpUrl, JsonObject, RelativePath, Strict, encodable, said, text_of
 from maitred.wire.faults import faults_of, whole
+from maitred.wire.script import Script
 
 KEY_BYTES = 512
 SUBMITTER_BYTES = 256
@@ -38,19 +39,6 @@ HANDLER_NAME = r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}"
 # Scripts count in doubles, which are exact for microseconds up to the year 2255.
 _LAST_EXPIRY = datetime(2200, 1, 1, tzinfo=UTC)
 _FIRST_EXPIRY = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def _argument(text: str) -> str:
-    if "\0" in text:
-        raise said("cannot hold a zero character: it is an argument of a program")
-    return encodable(text)
-
-
-def _relative_path(name: str) -> str:
-    parts = name.split("/")
-    if len(encodable(name).encode()) > 1024 or "\0" in name or not {"", ".", ".."}.isdisjoint(parts):
-        raise said("is not a relative path without empty parts, . and ..")
-    return name
 
 
 def _file(content: object) -> dict[str, str]:
@@ -104,35 +92,43 @@ class HandlerRun(Strict):
     args: JsonObject = Field(default_factory=dict)
 
 
+_Files = dict[
+    RelativePath,
+    Annotated[
+        Any,
+        AfterValidator(_file),
+        WithJsonSchema(
+            {
+                "oneOf": [
+                    {
+                        "type": "object",
+                        "properties": {name: {"type": "string"}},
+                        "required": [name],
+                        "additionalProperties": False,
+                    }
+                    for name in ("text", "base64")
+                ]
+            }
+        ),
+    ],
+]
+_Artifacts = Annotated[list[RelativePath], AfterValidator(_not_yet), Field(json_schema_extra={"maxItems": 0})]
+
+
 class CommandRun(Strict):
     """Run a program with these arguments and files beside it; paths to keep are not supported yet."""
 
-    command: Annotated[list[Annotated[str, AfterValidator(_argument)]], Field(min_length=1, max_length=4096)]
-    files: dict[
-        Annotated[str, AfterValidator(_relative_path)],
-        Annotated[
-            Any,
-            AfterValidator(_file),
-            WithJsonSchema(
-                {
-                    "oneOf": [
-                        {
-                            "type": "object",
-                            "properties": {name: {"type": "string"}},
-                            "required": [name],
-                            "additionalProperties": False,
-                        }
-                        for name in ("text", "base64")
-                    ]
-                }
-            ),
-        ],
-    ] = Field(default_factory=dict)
-    artifacts: Annotated[
-        list[Annotated[str, AfterValidator(_relative_path)]],
-        AfterValidator(_not_yet),
-        Field(json_schema_extra={"maxItems": 0}),
-    ] = Field(default_factory=list)
+    command: Annotated[list[Argument], Field(min_length=1, max_length=4096)]
+    files: _Files = Field(default_factory=dict)
+    artifacts: _Artifacts = Field(default_factory=list)
+
+
+class ScriptRun(Strict):
+    """Run programs one after the other in the same directory, each as the ends of those before it say."""
+
+    script: Script
+    files: _Files = Field(default_factory=dict)
+    artifacts: _Artifacts = Field(default_factory=list)
 
 
 class StageRun(Strict):
@@ -155,11 +151,11 @@ ProfileName = Annotated[str, text_of(PROFILE_BYTES), AfterValidator(_known_profi
 
 
 def _kind_of_run(run: object) -> str | None:
-    """Tell runs apart by the first of these keys that they have; there are no scripts yet."""
-    if isinstance(run, HandlerRun | CommandRun | StageRun):
+    """Tell runs apart by the first of these keys that they have."""
+    if isinstance(run, HandlerRun | CommandRun | ScriptRun | StageRun):
         run = vars(run)
     kind = next((key for key in _KINDS if key in run), None) if isinstance(run, dict) else None
-    return None if kind in (None, "script") else f"kind={kind}"
+    return kind and f"kind={kind}"
 
 
 def class_of_the_queue(name: object, info: ValidationInfo) -> object:
@@ -191,6 +187,7 @@ class JobBody(Strict):
     run: Annotated[
         Annotated[HandlerRun, Tag("kind=handler")]
         | Annotated[CommandRun, Tag("kind=command")]
+        | Annotated[ScriptRun, Tag("kind=script")]
         | Annotated[StageRun, Tag("kind=args")],
         Discriminator(_kind_of_run),
     ]
