@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import NamedTuple
 
 import structlog
 
+from maitred.cli.premises import Premises
 from maitred.errors import UnknownQueue
 from maitred.service.handlers import Handlers
 from maitred.service.health import Health
@@ -15,16 +17,24 @@ from maitred.worker import Worker
 _log = structlog.get_logger()
 
 
+class Making(NamedTuple):
+    """What the workers of one process are made of; without premises none is made."""
+
+    handlers: Mapping[str, Handlers]
+    slots: int
+    premises: Premises | None
+
+
 class Crew:
     """Workers with the same number of slots each. `ended` is set when one of the first has ended by itself.
 
     One that was hired later and cannot work is told of; the others go on.
     """
 
-    def __init__(self, stores: Stores, handlers: Mapping[str, Handlers], slots: int) -> None:
+    def __init__(self, stores: Stores, making: Making) -> None:
         self.ended = asyncio.Event()
-        self.slots = slots
-        self._stores, self._handlers = stores, handlers
+        self.making = making
+        self._stores = stores
         self._workers: dict[str, Worker] = {}
         self._working: dict[str, asyncio.Task[None]] = {}
         self._late: set[str] = set()
@@ -45,7 +55,7 @@ class Crew:
         `UnknownQueue` if nobody configured one that is named, or one that an app has handlers for.
         """
         known, named = await self._stores.names(), list(queues)
-        for name in (*named, *self._handlers):
+        for name in (*named, *self.making.handlers):
             if name not in known:
                 raise UnknownQueue(name)
         for name in named or known:
@@ -60,7 +70,7 @@ class Crew:
 
     def hire(self, queues: Iterable[str]) -> list[str]:
         """Set workers going for those queues that have none; give their names."""
-        if self._closed or not self.slots:
+        if self._closed or not self.making.slots:
             return []
         new = [name for name in queues if name not in self._workers]
         for name in new:
@@ -90,8 +100,14 @@ class Crew:
                 raise end
 
     def _make(self, name: str) -> None:
-        handlers = self._handlers.get(name, Handlers())
-        self._workers[name] = Worker(self._stores.queue(name), handlers, self.slots)
+        handlers, slots, premises = self.making
+        self._workers[name] = Worker(
+            self._stores.queue(name),
+            handlers.get(name, Handlers()),
+            slots,
+            host=premises and premises.host,
+            visible=premises.visible if premises else (),
+        )
 
     def _over(self, name: str, task: "asyncio.Task[None]") -> None:
         if name not in self._late:

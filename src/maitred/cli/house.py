@@ -11,7 +11,7 @@ import contextlib
 import shutil
 import socket
 import sys
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 
 import structlog
@@ -21,10 +21,11 @@ import uvloop
 from maitred import config
 from maitred.cli import options
 from maitred.cli.address import noted
-from maitred.cli.crew import Crew
+from maitred.cli.crew import Crew, Making
 from maitred.cli.handlers import load_app
 from maitred.cli.logs import write_logs
 from maitred.cli.minding import kept_running
+from maitred.cli.premises import look_at
 from maitred.cli.settling import settle, settle_again
 from maitred.cli.stopping import Asked, heeding, stoppable, unless
 from maitred.errors import MaitredError
@@ -33,7 +34,6 @@ from maitred.http.probe import Probe
 from maitred.http.server import address
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
-from maitred.service.handlers import Handlers
 from maitred.service.whereabouts import embedded_url
 from maitred.store.connect import connect
 from maitred.store.port import Stores
@@ -50,18 +50,29 @@ Try, in another terminal:
 API: {address}/docs   Stop: Ctrl-C"""
 
 
-def up(file: Path | None, data: Path, *, host: str, port: int, slots: int, app: str | None) -> None:
+def up(
+    file: Path | None,
+    data: Path,
+    *,
+    host: str,
+    port: int,
+    slots: int,
+    app: str | None,
+    require: str | None = None,
+) -> None:
     """Run store, server and workers until a signal comes."""
     with stoppable(), contextlib.ExitStack() as house:
         settings = config.load(file)
         handlers = load_app(app)
+        premises = look_at(settings, require) if slots else None
         taken = house.enter_context(take_port(host, port))
         embedded = None
         if settings.store.url is None:
             embedded = house.enter_context(Embedded(data, durability=settings.store.durability))
         house.enter_context(noted(data, address(taken)))
         url = settings.store.url or (embedded.url if embedded else "")
-        serving = _serve(url, file, settings, taken, handlers=handlers, slots=slots)
+        making = Making(handlers, slots, premises)
+        serving = _serve(url, file, settings, taken, making)
         _open(kept_running(embedded, serving) if embedded else serving)
 
 
@@ -71,7 +82,7 @@ def serve(file: Path | None, data: Path, *, store: str | None, host: str, port: 
         settings = config.load(file)
         url = store or settings.store.url or embedded_url(data)
         with noted(data, address(taken)):
-            _open(_serve(url, file, settings, taken, handlers={}, slots=0))
+            _open(_serve(url, file, settings, taken, Making({}, 0, None)))
 
 
 def work(
@@ -83,16 +94,19 @@ def work(
     slots: int,
     queues: Sequence[str],
     health_port: int | None,
+    require: str | None = None,
 ) -> None:
     """Run workers until a signal comes."""
     with stoppable(), contextlib.ExitStack() as house:
         handlers = load_app(app)
-        url = store or config.load(file).store.url or embedded_url(data)
+        settings = config.load(file)
+        premises = look_at(settings, require)
+        url = store or settings.store.url or embedded_url(data)
         health = None
         if health_port is not None:
             health = house.enter_context(take_port(options.DEFAULT_HOST, health_port))
             typer.echo(f"Health at {address(health)}/readyz")
-        _open(_work(url, handlers, slots, queues, health))
+        _open(_work(url, Making(handlers, slots, premises), queues or list(handlers), health))
 
 
 def _open(house: Coroutine[None, None, None]) -> None:
@@ -106,13 +120,11 @@ async def _serve(
     file: Path | None,
     settings: config.Config,
     taken: socket.socket,
-    *,
-    handlers: Mapping[str, Handlers],
-    slots: int,
+    making: Making,
 ) -> None:
     asked = Asked()
     stores = connect(url)
-    crew = Crew(stores, handlers, slots)
+    crew = Crew(stores, making)
     try:
         await unless(asked.to_stop, _prepare(stores, settings, crew))
         foresights = Foresights(stores)
@@ -121,6 +133,8 @@ async def _serve(
         serving = asyncio.create_task(server.serve([taken]))
         await _until(server.up, serving)
         typer.echo(f"Maitred is ready at {address(taken)}")
+        if making.premises:
+            typer.echo(str(making.premises))
         typer.echo(NEXT.format(address=address(taken), maitred=_how_to_type_it()))
 
         async def reload() -> None:
@@ -142,21 +156,14 @@ async def _serve(
 async def _prepare(stores: Stores, settings: config.Config, crew: Crew) -> None:
     """Write the queues' settings into the store, and gather a worker for each queue if there are slots."""
     await settle(stores, settings)
-    if crew.slots:
+    if crew.making.slots:
         await crew.gather(settings.queues)
 
 
-async def _work(
-    url: str,
-    handlers: Mapping[str, Handlers],
-    slots: int,
-    queues: Sequence[str],
-    health: socket.socket | None,
-) -> None:
+async def _work(url: str, making: Making, named: Sequence[str], health: socket.socket | None) -> None:
     asked = Asked()
     stores = connect(url)
-    crew = Crew(stores, handlers, slots)
-    named = queues or list(handlers)
+    crew = Crew(stores, making)
 
     async def reload() -> None:
         try:
@@ -169,7 +176,8 @@ async def _work(
     try:
         with Probe(health, crew.health) if health else contextlib.nullcontext():
             await unless(asked.to_stop, crew.gather(named))
-            typer.echo(f"Working with {slots} slots in each of: {', '.join(crew.queues)}")
+            typer.echo(str(making.premises))
+            typer.echo(f"Working with {making.slots} slots in each of: {', '.join(crew.queues)}")
             async with heeding(asked, reload, crew.hurry):
                 await _run(asked, crew)
     finally:

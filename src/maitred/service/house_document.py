@@ -14,6 +14,7 @@ from maitred.service.moment import iso, seconds
 from maitred.store.port import Status, SubmitterView, WorkerView
 from maitred.wire import decode_body, decode_json
 
+_SANDBOX = ("memory", "processes", "file_size", "open_files", "disk", "cpu", "network")
 _DURATIONS = ("per_recent", "window", "time_limit", "lease", "grace", "kill_after", "retention", "max_delay")
 
 
@@ -67,6 +68,8 @@ def settings_document(settings: Settings) -> Document:
         "cap": seconds(plain.pop("interactive_cap")),
         "per_submitter": plain.pop("interactive_per_submitter"),
     }
+    sandbox = {name: plain.pop(f"sandbox_{name}") for name in _SANDBOX}
+    plain["sandbox"] = {**sandbox, "cpu": seconds(sandbox["cpu"]) if sandbox["cpu"] else None}
     for name in _DURATIONS:
         plain[name] = seconds(plain[name])
     plain |= _ledger(settings)
@@ -154,12 +157,11 @@ def worker_document(worker: WorkerView, settings: Settings) -> Document:
         "busy": worker.busy,
         "draining": worker.draining,
         "serves": list(worker.serves),
-        "sandbox": _sandbox(worker.about),
+        "sandbox": _sandbox_of(worker),
         "last_seen": iso(worker.lease_end - settings.lease),
     }
 
 
-def _sandbox(about: bytes) -> list[str]:
-    """Name what a worker says that its sandbox enforces."""
-    said = decode_json(about) if about else {}
-    return [str(name) for name in said.get("sandbox", ())]
+def _sandbox_of(worker: WorkerView) -> list[str]:
+    """Name what a worker enforces, as it says itself; one that says nothing enforces nothing."""
+    return list(decode_json(worker.about)["sandbox"]) if worker.about else []

@@ -97,11 +97,13 @@ class Watchers:
             self._tell_present(watch, view, chunks, watch.at)
             watch.heard = [Heard(*each) for each in recent.after(at, view.job.record) or []]
         if not watch.closed:
-            await self._attend([watch])
+            # From the reading of what happened lately up to here nobody else had a turn.
             self._by_record.setdefault(watch.record, []).append(watch)
             watch.leave = partial(self.leave, watch)
             self._touch(watch)
             self._tell_places([watch])
+            if view.job.abandon:
+                self._attend_next = 0.0
         return watch
 
     def leave(self, watch: Watch) -> None:

@@ -12,10 +12,11 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
+import msgspec
 import structlog
 
 from maitred.core.floor import MOST_SLOTS
@@ -24,6 +25,7 @@ from maitred.core.settings import SECOND, Settings
 from maitred.errors import ConfigError, StoreError, StoreUnavailable
 from maitred.service.handlers import Handlers
 from maitred.service.health import Health
+from maitred.service.host import Host, this_host
 from maitred.store.port import Store
 from maitred.worker.in_hand import InHand
 from maitred.worker.inbox import Inbox
@@ -59,11 +61,21 @@ class Worker:
     _in_hand: InHand
     _lease: LeaseKeeper
 
-    def __init__(self, store: Store, handlers: Handlers, slots: int, *, name: str = "") -> None:
+    def __init__(
+        self,
+        store: Store,
+        handlers: Handlers,
+        slots: int,
+        *,
+        name: str = "",
+        host: Host | None = None,
+        visible: Sequence[str] = (),
+    ) -> None:
         if not 0 <= slots <= MOST_SLOTS:
             raise ConfigError(f"A worker has from 0 to {MOST_SLOTS} slots; run more workers for more.")
         self.name = name or worker_name()
         self._store, self._handlers, self._slots = store, handlers, slots
+        self._host, self._visible = host, visible
         self._stuck = 0
         self._joined = False
         self._stopping, self._hurried = asyncio.Event(), asyncio.Event()
@@ -71,6 +83,11 @@ class Worker:
         self._clock = StoreClock()
         self._timekeeper = Timekeeper(store, self._reach, self._clock)
         self._reports = Reports(store, self.name, self._reach, self._heed)
+
+    @property
+    def about(self) -> bytes:
+        """What operators are told of this worker, as JSON; known once it has entered."""
+        return msgspec.json.encode({"sandbox": self._runner.sandbox.enforces})
 
     def stop(self) -> None:
         """Take no more; finish or give back what runs, and end."""
@@ -131,7 +148,13 @@ class Worker:
         """Learn the queue's settings and join it for the first time."""
         self._settings = (await self._reach.patiently(self._store.status, StoreUnavailable)).settings
         check_stages(self._handlers, self._settings, self._store.queue)
-        self._runner = Runner(self._handlers, self._settings, self._note_stuck)
+        self._runner = Runner(
+            self._handlers,
+            self._settings,
+            self._note_stuck,
+            self._host or await asyncio.to_thread(this_host),
+            self._visible,
+        )
         self._in_hand = InHand(
             self._carry_out,
             self._clock,
@@ -154,7 +177,9 @@ class Worker:
         if self._stopping.is_set() and self._joined:
             return
         begun = time.monotonic()
-        shift = await self._store.join(self.name, max(0, self._slots - self._stuck), self._runner.serves)
+        shift = await self._store.join(
+            self.name, max(0, self._slots - self._stuck), self._runner.serves, self.about
+        )
         self._learn(await self._store.settings())
         self._joined = True
         self._lease.begins(begun)
