@@ -13,6 +13,10 @@ from maitred.wire import JobDocument
 from maitred.wire.document import _FIRST
 from tests.cli.house import House
 
+RESPONSES = {
+    "responses": [{"cmd": "a", "status": 0}, {"cmd": "b", "status": 3}, {"condition": {}, "holds": True}]
+}
+
 
 def said(process: subprocess.Popen[str]) -> str:
     assert process.stderr
@@ -27,6 +31,9 @@ def said(process: subprocess.Popen[str]) -> str:
         ({"command": ["a"]}, {"state": "failed", "result": {"exit": -9}}, 137),
         ({"command": ["a"]}, {"state": "failed", "code": "time-limit", "result": {"exit": 0}}, 1),
         ({"command": ["a"]}, {"state": "failed", "code": "cancelled"}, 1),
+        ({"script": [{"cmd": "a"}]}, {"state": "completed", "result": RESPONSES}, 0),
+        ({"script": [{"cmd": "a"}]}, {"state": "failed", "result": RESPONSES}, 3),
+        ({"script": [{"cmd": "a"}]}, {"state": "failed", "result": {"responses": []}}, 1),
         ({"handler": "f"}, {"state": "completed", "result": {"exit": 7}}, 0),
         ({"handler": "f"}, {"state": "failed", "result": {"exit": 7}}, 1),
     ],

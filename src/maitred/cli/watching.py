@@ -22,7 +22,7 @@ from maitred.cli.bars import Bar, dim
 from maitred.cli.following import follow, with_news
 from maitred.cli.printing import holds_sentence, plain, say
 from maitred.cli.spans import span, starts
-from maitred.cli.waiting import sentence
+from maitred.cli.waiting import programs_of, sentence
 from maitred.client import Client
 from maitred.errors import UnknownJob
 from maitred.wire import JobDocument
@@ -152,13 +152,13 @@ async def watch_on_terminal(client: Client, sight: Sight) -> JobDocument:
 
 
 def print_end(job: JobDocument) -> None:
-    """Print what a program printed, each on its own output, or a handler's result; and why it failed."""
-    result = job.result
-    if "command" in job.run and isinstance(result, dict):
-        _print_output(sys.stdout, str(result.get("stdout") or ""))
-        _print_output(sys.stderr, str(result.get("stderr") or ""))
-    elif result is not None:
-        typer.echo(json.dumps(result, ensure_ascii=False))
+    """Print what programs printed, each on its own output, or a handler's result; and why it failed."""
+    programs = programs_of(job)
+    for program in programs:
+        _print_output(sys.stdout, str(program.get("stdout") or ""))
+        _print_output(sys.stderr, str(program.get("stderr") or ""))
+    if not programs and job.result is not None:
+        typer.echo(json.dumps(job.result, ensure_ascii=False))
     if job.state != "completed":
         why = f": {job.message}" if job.message else ""
         say(f"maitred: {job.id} {job.state} ({job.code}){why}", err=True)

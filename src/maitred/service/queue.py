@@ -91,6 +91,7 @@ class Queue:
         handler: str | None = None,
         args: Mapping[str, Any] | None = None,
         command: Sequence[str] | None = None,
+        script: Sequence[Mapping[str, Any]] | None = None,
         files: Mapping[str, Mapping[str, str]] | None = None,
         delay: float | None = None,
         priority: int = DEFAULT_PRIORITY,
@@ -115,6 +116,7 @@ class Queue:
             "handler": handler,
             "args": args and dict(args),
             "command": command and list(command),
+            "script": script and list(script),
             "files": files and {name: dict(content) for name, content in files.items()},
         }
         body = {
