@@ -1,0 +1,229 @@
+"""Scripts run their steps in one room, one after the other, where the end of each leads."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from maitred.core.job import Job, Phase
+from tests.waiting import eventually
+from tests.worker.conftest import Kitchen
+
+
+@pytest.fixture(params=["valkey"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """One store is enough: scripts are the worker's own business."""
+    return str(request.param)
+
+
+def says(word: str, **more: Any) -> dict[str, Any]:
+    return {"cmd": ["echo", word], **more}
+
+
+def fails(**more: Any) -> dict[str, Any]:
+    return {"cmd": ["false"], **more}
+
+
+def asks(predicate: str, path: str, **more: Any) -> dict[str, Any]:
+    return {"condition": {"predicate": predicate, "path": path}, **more}
+
+
+async def run(kitchen: Kitchen, *steps: dict[str, Any], **more: Any) -> tuple[Job, list[dict[str, Any]]]:
+    async with kitchen.worker():
+        await kitchen.script(*steps, **more)
+        job = await kitchen.ended()
+    return job, json.loads(job.result)["responses"]
+
+
+async def way(kitchen: Kitchen, *steps: dict[str, Any], **more: Any) -> tuple[str, str]:
+    """Give what a script said in all, and the code that it ended with."""
+    job, responses = await run(kitchen, *steps, **more)
+    return "".join(each.get("stdout", "") for each in responses).replace("\n", ""), job.code
+
+
+async def test_each_step_has_one_response(kitchen: Kitchen) -> None:
+    job, responses = await run(
+        kitchen,
+        {"cmd": ["sh", "-c", "echo out; echo err >&2"], "label": "first"},
+        {"cmd": "echo $((6 * 7)) | cat; exit 3", "on_fail": "next"},
+        asks("file", "nothing"),
+    )
+    assert job.code == ""
+    assert responses == [
+        {
+            "step": "0",
+            "label": "first",
+            "cmd": ["sh", "-c", "echo out; echo err >&2"],
+            "status": 0,
+            "timed_out": False,
+            "stdout": "out\n",
+            "stderr": "err\n",
+        },
+        {
+            "step": "1",
+            "cmd": "echo $((6 * 7)) | cat; exit 3",
+            "status": 3,
+            "timed_out": False,
+            "stdout": "42\n",
+            "stderr": "",
+        },
+        {"step": "2", "condition": {"predicate": "file", "path": "nothing"}, "holds": False},
+    ]
+
+
+WAYS: list[tuple[list[dict[str, Any]], tuple[str, str]]] = [
+    ([says("a"), says("b")], ("ab", "")),
+    ([says("a"), fails(), says("never")], ("a", "script")),
+    ([says("a"), fails(on_fail="next"), says("b")], ("ab", "")),
+    ([says("a", on_complete="output"), says("c", label="c")][:1], ("a", "")),
+    ([fails(on_fail="output")], ("", "")),
+    ([says("a", on_complete="abort")], ("a", "script")),
+    (
+        [says("a", on_complete="c"), says("b", label="b", on_complete="output"), says("c", label="c")][::2],
+        ("ac", ""),
+    ),
+    ([says("a", on_complete=2), says("b", on_complete="output"), says("c", on_complete=1)], ("acb", "")),
+    ([fails(on_fail=[says("x"), says("y")]), says("z")], ("xyz", "")),
+    ([fails(on_fail=says("x")), says("z")], ("xz", "")),
+    ([fails(on_fail=[fails(on_fail=[says("deep")]), says("y")]), says("z")], ("deepyz", "")),
+    ([fails(on_fail=[says("x", on_complete="output")]), says("z")], ("x", "")),
+    ([fails(on_fail=[says("x", on_complete="abort")]), says("z")], ("x", "script")),
+    ([fails(on_fail=[says("x", on_complete="z")]), says("y"), says("z", label="z")], ("xz", "")),
+    ([says("a", on_complete="in", on_fail=[says("x"), says("y", label="in")]), says("z")], ("ayz", "")),
+    ([says("a", on_complete=[says("b"), says("c")]), says("d")], ("abcd", "")),
+]
+
+
+@pytest.mark.parametrize(("steps", "expected"), WAYS, ids=range(len(WAYS)))
+async def test_steps_run_where_the_ends_lead(
+    kitchen: Kitchen, steps: list[dict[str, Any]], expected: tuple[str, str]
+) -> None:
+    assert await way(kitchen, *steps) == expected
+
+
+CONDITIONS = [
+    ("exists", "a.txt", True),
+    ("exists", "d", True),
+    ("exists", "none", False),
+    ("exists", "d/in", True),
+    ("file", "a.txt", True),
+    ("file", "d", False),
+    ("file", "none", False),
+    ("dir", "d", True),
+    ("dir", "a.txt", False),
+    ("dir", "none", False),
+    ("file", "-f", True),
+    ("file", "!", True),
+    ("exists", "$HOME", False),
+]
+
+
+async def test_conditions_see_what_is_in_the_room(kitchen: Kitchen) -> None:
+    files = {name: {"text": ""} for name in ("a.txt", "d/in", "-f", "!")}
+    _, responses = await run(kitchen, *(asks(*each[:2]) for each in CONDITIONS), files=files)
+    shown = [(each["condition"]["predicate"], each["condition"]["path"], each["holds"]) for each in responses]
+    assert shown == CONDITIONS
+
+
+async def test_conditions_choose_the_way(kitchen: Kitchen) -> None:
+    steps = [
+        {"cmd": "touch made"},
+        asks("file", "made", on_true=[says("yes")], on_false="abort"),
+        asks("dir", "made", on_true="abort", on_false=says("no")),
+        asks("exists", "gone", on_false="output"),
+        says("never"),
+    ]
+    assert await way(kitchen, *steps) == ("yesno", "")
+    job, _ = await run(kitchen, asks("dir", "d", label="look", on_false="abort"), id="job")
+    assert (job.code, job.message) == ("script", "'look' found that d is not a directory")
+
+
+async def test_steps_share_one_room_and_choose_their_directory_in_it(kitchen: Kitchen) -> None:
+    files = {"src/a": {"text": "hello "}}
+    steps = [
+        {"cmd": "mkdir out; cat src/a"},
+        {"cmd": "cat a > ../out/b", "working_dir": "src"},
+        {"cmd": "cat out/b; basename $PWD", "on_complete": "output"},
+    ]
+    said, code = await way(kitchen, *steps, files=files)
+    assert (said.startswith("hello hello "), code) == (True, "")
+
+
+async def test_a_directory_that_is_not_there_fails_the_step(kitchen: Kitchen) -> None:
+    job, responses = await run(kitchen, {"cmd": "true", "working_dir": "none", "on_fail": [says("x")]})
+    assert job.code == ""
+    assert responses[0]["status"] != 0
+    assert responses[1]["stdout"] == "x\n"
+
+
+async def test_a_program_that_is_not_there_fails_the_step(kitchen: Kitchen) -> None:
+    job, responses = await run(kitchen, {"cmd": ["no-such-program"], "on_fail": [says("x")]})
+    assert job.code == ""
+    assert responses[0]["status"] != 0
+    assert "no-such-program" in responses[0]["stderr"]
+    assert responses[1]["stdout"] == "x\n"
+
+
+async def test_a_step_past_its_timeout_has_failed_and_is_gone(kitchen: Kitchen) -> None:
+    job, responses = await run(
+        kitchen,
+        {"cmd": "echo begun; sleep 300", "timeout": 0.2, "label": "slow", "on_fail": [says("late")]},
+        {"cmd": "sleep 300", "timeout": 0.1, "label": "last"},
+    )
+    slow, late, last = responses
+    assert (slow["timed_out"], slow["stdout"], slow["status"] != 0) == (True, "begun\n", True)
+    assert (late["timed_out"], late["stdout"]) == (False, "late\n")
+    assert last["timed_out"]
+    assert (job.code, job.message) == ("script", "'last' took longer than 0.1 s")
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ({"cmd": "exit 3"}, "step 0 ended with exit status 3"),
+        ({"cmd": "exit 3", "label": "build"}, "'build' ended with exit status 3"),
+        ({"cmd": "kill -9 $$", "label": "build"}, "'build' was ended by SIGKILL"),
+        ({"cmd": "true", "on_complete": "abort"}, "step 0 is complete, and leads to abort"),
+    ],
+)
+async def test_an_aborted_script_names_the_step(kitchen: Kitchen, step: dict[str, Any], words: str) -> None:
+    job, responses = await run(kitchen, step)
+    assert (job.code, job.message, len(responses)) == ("script", words, 1)
+
+
+async def test_the_jobs_own_limit_stands_above_all(kitchen: Kitchen) -> None:
+    await kitchen.set(time_limit=0.5)
+    steps = [says("a"), {"cmd": "echo b; sleep 300", "timeout": 200, "on_fail": [says("never")]}]
+    job, responses = await run(kitchen, *steps)
+    assert job.code == "time-limit"
+    assert [each["stdout"] for each in responses] == ["a\n", "b\n"]
+
+
+async def test_cancelling_ends_the_running_step_and_keeps_what_was_answered(
+    kitchen: Kitchen, tmp_path: Path
+) -> None:
+    heard: list[str] = []
+    async with kitchen.worker():
+        await kitchen.script(
+            says("a"),
+            {"cmd": "echo b; sleep 300", "on_fail": [says("never")], "on_complete": [says("never")]},
+        )
+        await kitchen.until(Phase.RUNNING)
+        await kitchen.said("b")
+        await kitchen.store.cancel("job", "")
+
+        async def free() -> bool:
+            return (await kitchen.store.status()).free == 2
+
+        await eventually(free)
+    del heard, tmp_path
+
+
+async def test_output_is_bounded_and_the_cut_is_shown(kitchen: Kitchen) -> None:
+    _, responses = await run(kitchen, {"cmd": "yes 0123456789 | head -c 1000000; echo; echo end"}, says("b"))
+    text = responses[0]["stdout"]
+    assert len(text) < 70_000
+    assert text.startswith("[")
+    assert text.endswith("end\n")
+    assert responses[1]["stdout"] == "b\n"
