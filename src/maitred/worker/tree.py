@@ -54,7 +54,12 @@ class Bubble:
     def usage(self, enough: int) -> Usage:
         """Count by the bubble's own list of processes: none of it can be missing there."""
         first = self._first()
-        return _usage((_PROC / str(first) / "root" / "proc") if first else None, None, enough)
+        own = _PROC / str(first) / "root" / "proc"
+        # For a moment the bubble still has the host's root; those processes are not its own.
+        with contextlib.suppress(OSError):
+            if first and own.stat().st_dev != _PROC.stat().st_dev:
+                return _usage(own, None, enough)
+        return _usage(None, None, enough)
 
     def kill(self) -> bool:
         """End the first one, and so all; bubblewrap itself if there is no bubble yet."""
