@@ -1,14 +1,14 @@
 """Scripts run their steps in one room, one after the other, where the end of each leads."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from maitred.core.job import Job, Phase
+from maitred.core.job import Job
 from tests.waiting import eventually
 from tests.worker.conftest import Kitchen
+from tests.worker.test_commands import running, unlikely_nap
 
 
 @pytest.fixture(params=["valkey"])
@@ -76,7 +76,7 @@ WAYS: list[tuple[list[dict[str, Any]], tuple[str, str]]] = [
     ([says("a"), says("b")], ("ab", "")),
     ([says("a"), fails(), says("never")], ("a", "script")),
     ([says("a"), fails(on_fail="next"), says("b")], ("ab", "")),
-    ([says("a", on_complete="output"), says("c", label="c")][:1], ("a", "")),
+    ([says("a", on_complete="output", on_fail=1), says("never")], ("a", "")),
     ([fails(on_fail="output")], ("", "")),
     ([says("a", on_complete="abort")], ("a", "script")),
     (
@@ -200,24 +200,25 @@ async def test_the_jobs_own_limit_stands_above_all(kitchen: Kitchen) -> None:
     assert [each["stdout"] for each in responses] == ["a\n", "b\n"]
 
 
-async def test_cancelling_ends_the_running_step_and_keeps_what_was_answered(
-    kitchen: Kitchen, tmp_path: Path
-) -> None:
-    heard: list[str] = []
+async def test_cancelling_ends_the_running_step_and_keeps_what_was_answered(kitchen: Kitchen) -> None:
+    nap = unlikely_nap()
+    never = [says("never")]
     async with kitchen.worker():
-        await kitchen.script(
-            says("a"),
-            {"cmd": "echo b; sleep 300", "on_fail": [says("never")], "on_complete": [says("never")]},
-        )
-        await kitchen.until(Phase.RUNNING)
-        await kitchen.said("b")
-        await kitchen.store.cancel("job", "")
+        await kitchen.script(says("a"), {"cmd": f"echo b; sleep {nap}", "on_fail": never, "on_complete": never})
+
+        async def started() -> bool:
+            return running(nap)
 
         async def free() -> bool:
             return (await kitchen.store.status()).free == 2
 
+        await eventually(started)
+        await kitchen.store.cancel("job", "cancelled by ann")
         await eventually(free)
-    del heard, tmp_path
+        assert not running(nap)
+    job = (await kitchen.view()).job
+    assert (job.code, job.message) == ("cancelled", "cancelled by ann")
+    assert [each["stdout"] for each in json.loads(job.result)["responses"]] == ["a\n", "b\n"]
 
 
 async def test_output_is_bounded_and_the_cut_is_shown(kitchen: Kitchen) -> None:

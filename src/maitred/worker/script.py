@@ -88,7 +88,7 @@ class ScriptRun:
     async def _ask(self, node: Node) -> tuple[str | None, str]:
         """Look what a path is, with the eyes of a program in the room: a link leads where it leads there."""
         predicate, path = node.step["condition"]["predicate"], node.step["condition"]["path"]
-        argv = [*_SHELL, f'test {_TESTS[predicate]} "$0"', path]
+        argv = [*_SHELL, f'test {_TESTS[predicate]} "$0"', f"./{path}"]
         ended = await self._room.run(argv)
         if ended.stopped:
             return None, "was stopped"
