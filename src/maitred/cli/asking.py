@@ -263,7 +263,7 @@ def _run(
         raise ConfigError("A job is one program or a script, not both.")
     if not command and script is None:
         raise ConfigError("Say what to run: --handler NAME, --script FILE, or a program after --.")
-    run = {"command": command} if script is None else script_run(script)
+    run: dict[str, Any] = {"command": command} if script is None else script_run(script)
     laid = dict(_file(path) for path in files)
     # What is wrong with files that a script brings itself is the server's to say.
     return {**run, "files": {**run.get("files", {}), **laid}} if laid else run

@@ -62,7 +62,7 @@ class Condition(Strict):
 
 
 class CommandStep(Strict):
-    """A program with its arguments, or text for the shell; it is complete if it ends with 0, else it failed."""
+    """A program with its arguments, or text for the shell; if it ends with 0 it is complete, else failed."""
 
     cmd: _Cmd
     label: _Label | None = None

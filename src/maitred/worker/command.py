@@ -1,14 +1,13 @@
 """Commands: a program with its files in a room of its own, and what became of it as an outcome."""
 
 from collections.abc import Callable
-from signal import Signals
 from typing import Any
 
 from maitred.core.output import Artifact, Part
 from maitred.service.fetch import FetchFailed
 from maitred.worker.outcome import STOPPED, Outcome, Verdict, completed, failed
 from maitred.worker.output import Telling
-from maitred.worker.program import Ended
+from maitred.worker.program import Ended, signal_name
 from maitred.worker.room import Room
 from maitred.worker.sandbox import Sandbox
 from maitred.worker.script import Progress, ScriptRun
@@ -24,14 +23,14 @@ async def run_command(
     keep: Keep | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Run a command or a script to its end. Cancelling this stops it, and what it has printed is in the outcome.
+    """Run a command or a script to its end. Cancelling this stops it; what it has printed is in the outcome.
 
     `say` hears what it prints while it runs, `keep` gets the files that the job asked to be kept,
     `progress` hears which step of a script begins.
     """
     try:
         async with sandbox.room(run.get("files")) as room:
-            return await _run_in(room, run, sandbox, say, keep, progress)
+            return await _run_in(room, run, sandbox, say=say, keep=keep, progress=progress)
     except FetchFailed as error:
         return failed("files", f"a file could not be had: {error}")._replace(transient=error.again)
     except (OSError, ValueError) as error:
@@ -42,6 +41,7 @@ async def _run_in(
     room: Room,
     run: dict[str, Any],
     sandbox: Sandbox,
+    *,
     say: Callable[[Part], None] | None,
     keep: Keep | None,
     progress: Progress | None,
@@ -94,5 +94,5 @@ def why_it_failed(ended: Ended) -> tuple[str, str]:
 
 def _status(code: int) -> str:
     if code < 0:
-        return f"it was ended by {Signals(-code).name}"
+        return f"it was ended by {signal_name(-code)}"
     return f"it ended with exit status {code}"

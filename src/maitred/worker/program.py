@@ -19,7 +19,7 @@ from maitred.worker.tree import Tree, terminate
 
 _EVERY = 0.1
 _SOON = 0.02
-_SIGNALS = {signal.SIGXCPU: "cpu", signal.SIGXFSZ: "file-size"}
+_SIGNALS: dict[int, str] = {signal.SIGXCPU: "cpu", signal.SIGXFSZ: "file-size"}
 
 
 class Ended(NamedTuple):
@@ -85,7 +85,7 @@ class Watch:
         if not self.killed and self._group and (found := self._group.hit()):
             self.hit = found
         if self.hit is None and code < 0:
-            self.hit = _SIGNALS.get(signal.Signals(-code))
+            self.hit = _SIGNALS.get(-code)
         return self.hit
 
 
@@ -133,6 +133,14 @@ async def start(
     finally:
         for each in printed:
             os.close(each.into)
+
+
+def signal_name(number: int) -> str:
+    """Name a signal; those for programs' own use have numbers only."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def true_exit(code: int, *, in_bubble: bool) -> int:

@@ -1,7 +1,7 @@
 """What the steps of a script answered: one response for each, together small enough to be kept as a result.
 
-Each stream keeps its last part, as that of a command does. When all of them are too much together, the longest
-are cut further, all to the same length, so that a short answer stays whole beside one that talks without end.
+Each stream keeps its last part, as that of a command does. When all of them are too much together, the
+longest are cut further, all to the same length, so that a short answer stays whole beside an endless one.
 """
 
 from collections.abc import Iterable

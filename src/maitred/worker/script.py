@@ -5,7 +5,6 @@ leaves running ends with the step; what it leaves in the room is there for the n
 """
 
 import asyncio
-import signal
 from collections.abc import Callable
 from graphlib import TopologicalSorter
 from typing import Any
@@ -14,7 +13,7 @@ from maitred.core.output import Stream
 from maitred.wire.flow import ABORT, OUTPUT, Flow, Node
 from maitred.worker.outcome import STOPPED, Verdict
 from maitred.worker.output import OnOutput
-from maitred.worker.program import Ended
+from maitred.worker.program import Ended, signal_name
 from maitred.worker.responses import Response, Responses
 from maitred.worker.room import Room
 
@@ -36,7 +35,7 @@ class ScriptRun:
         self._responses = Responses()
 
     async def run(self) -> Verdict:
-        """Run the steps. Cancelling this ends the step that runs, and what was answered is given all the same."""
+        """Run the steps. Cancelling this ends the step that runs; what was answered is given all the same."""
         node, done = self._nodes[0], 0
         while True:
             if self._progress:
@@ -113,7 +112,7 @@ def _failure(ended: Ended, limit: float | None) -> str:
     if ended.timed_out:
         return f"took longer than {limit:g} s"
     if ended.exit < 0:
-        return f"was ended by {signal.Signals(-ended.exit).name}"
+        return f"was ended by {signal_name(-ended.exit)}"
     return f"ended with exit status {ended.exit}"
 
 
