@@ -97,6 +97,13 @@ class Versioned(NamedTuple):
     newer: int
 
 
+class Said(NamedTuple):
+    """A run said something; `last` is the number of the last piece."""
+
+    record: int
+    last: int
+
+
 class HouseChanged(NamedTuple):
     """Workers, settings, holds or the pause changed: better look again."""
 
@@ -119,6 +126,7 @@ Event = (
     | Changed
     | Deleted
     | Versioned
+    | Said
     | HouseChanged
     | BatchChanged
 )
@@ -157,6 +165,11 @@ def changes(before: Snapshot, after: Snapshot) -> list[Event]:
     found += runs
     found += _jobs(before, after)
     found += [Deleted(record) for record in before.jobs.keys() - after.jobs.keys()]
+    found += [
+        Said(record, spoken.last)
+        for record, spoken in after.outputs.items()
+        if record not in before.outputs or before.outputs[record].last != spoken.last
+    ]
     if (before.paused, before.holds, _crews(before)) != (after.paused, after.holds, _crews(after)):
         found.append(HouseChanged())
     batches = before.batches | after.batches

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Literal, NamedTuple
 
+from maitred.core.output import ArtifactView, Part
+
 DEFAULT_PRIORITY = 5
 COMMAND = "command"
 BLOCKED = "!"
@@ -136,7 +138,8 @@ class Job:
     for it. `data` is what the stage before
     handed on, `identifiers` what stages said of it; both are opaque. `hold` is its own hold. An `exempt`
     job does not count against its submitter. `ledger` is its id in the ledger's tree, `status` the version
-    of its state there.
+    of its state there. `progress` is what its present or last run said of how far it is, opaque; `artifacts`
+    are the files that are kept of it.
     """
 
     record: int
@@ -181,6 +184,8 @@ class Job:
     hold: Held | None = None
     ledger: str = ""
     status: int = 0
+    progress: bytes = b""
+    artifacts: tuple[ArtifactView, ...] = ()
 
     @property
     def lane(self) -> Lane:
@@ -319,7 +324,15 @@ class Wake:
     """A hint to a worker: look at the clock again, `next_at` has come forward."""
 
 
-Message = Start | Stop | Lower | Wake
+class Typed(NamedTuple):
+    """What somebody types for a run, and the columns and rows of the terminal if they changed."""
+
+    lease: Lease
+    data: bytes
+    size: tuple[int, int] | None = None
+
+
+Message = Start | Stop | Lower | Wake | Typed
 
 
 class Finish(NamedTuple):
@@ -327,7 +340,8 @@ class Finish(NamedTuple):
 
     `result` is then handed on to the next stage, or is the job's result after the last. A `transient`
     failure is tried again after a while. A stage may also set priority, space needed and identifiers; None
-    leaves them. `status` is the version of the job's state in the ledger's tree, where there is one.
+    leaves them. `status` is the version of the job's state in the ledger's tree, where there is one. The
+    run's last words are what it `said`.
     """
 
     lease: Lease
@@ -339,6 +353,7 @@ class Finish(NamedTuple):
     space: int | None = None
     identifiers: bytes | None = None
     status: int = 0
+    said: tuple[Part, ...] = ()
 
 
 class TakenUp(NamedTuple):

@@ -201,6 +201,7 @@ class Ledger(Pipeline):
     def _forget(self, job: Job) -> None:
         """Take an ended version out of its job's chain of versions, and drop its record."""
         del self.jobs[job.record]
+        self.sayings.forget(job.record)
         self.unsaid.discard(job.record)
         if job.ledger:
             self.gone.append(job.ledger)

@@ -172,6 +172,7 @@ class Submitting(Restoring):
                 self.space.give_back(job)
                 self._strike_out(job)
                 self.unsaid.discard(job.record)
+                self.sayings.forget(job.record)
                 del self.jobs[job.record]
             del self.newest[id]
 

@@ -7,10 +7,12 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
+
+from maitred.errors import ConfigError
 
 # Numbers that no distribution gives to anybody; one for each program that runs at the same time.
 FIRST_USER, LAST_USER = 60706, 61183
@@ -34,6 +36,10 @@ class Host:
     cgroup: str = ""
     why_no_cgroup: str = ""
 
+    def plain(self) -> "Host":
+        """Give the same host for programs that are trusted: as the worker itself, and with limits only."""
+        return replace(self, bwrap="", why_no_bwrap="this worker does not isolate its programs", drops=False)
+
     def enforces(self, *, network: bool = True) -> list[str]:
         """Name what a program is kept from on this host."""
         names = ["memory", "processes", "disk"] if sys.platform == "linux" else []
@@ -51,11 +57,76 @@ class Host:
 
 
 class Finding(NamedTuple):
-    """One thing that a host can give: whether it does, and if not how to get it."""
+    """One thing that a host can give: whether it does, and if not, why and how to get it."""
 
     name: str
     given: bool
     words: str
+
+
+_GIVES = {
+    "network": "no network, not even loopback",
+    "pids": "sees and signals no process but its own, and none outlives it",
+    "files": "sees its own files, the system's read-only, and no others",
+    "ipc": "shares no memory or queues with others",
+    "uts": "cannot change the host's name",
+    "privileges": "cannot gain privileges",
+    "user": "runs as a user of its own",
+    "memory": "all its processes together have no more memory than allowed",
+    "processes": "has no more processes than allowed",
+    "disk": "writes no more than allowed",
+    "file-size": "writes no file that is larger than allowed",
+    "open-files": "has no more files open than allowed",
+    "cpu": "uses no more processor time than allowed",
+    "cgroup": "limits of memory and processes are the kernel's, for all processes together",
+}
+_BUBBLE = ("network", "pids", "files", "ipc", "uts", "privileges")
+_RLIMITS = ("file-size", "open-files", "cpu")
+
+
+def findings(host: Host) -> list[Finding]:
+    """Tell what a host gives, and how to get the rest."""
+    given = host.enforces()
+    return [
+        Finding(name, name in given, gives if name in given else how_to_get(host, name))
+        for name, gives in _GIVES.items()
+    ]
+
+
+def how_to_get(host: Host, name: str) -> str:
+    """Say what a host lacks for something, and what to do about it."""
+    if sys.platform != "linux":
+        return "only Linux can; run the worker in a container or a virtual machine"
+    if name in _BUBBLE:
+        return f"{host.why_no_bwrap}; {_how_to_get_bubbles(host.why_no_bwrap)}"
+    if name in _RLIMITS:
+        return "there is no prlimit; install util-linux"
+    if name == "user":
+        return "only a worker that is started by root can choose users; bubblewrap makes up for it"
+    return f"{host.why_no_cgroup}; start it with `systemd-run --user --scope -p Delegate=yes maitred work`"
+
+
+def _how_to_get_bubbles(why: str) -> str:
+    if "not installed" in why:
+        return "install it: `apt install bubblewrap`"
+    if "does not isolate" in why:
+        return "leave out `isolate = false`"
+    return (
+        "allow user namespaces: `sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000 "
+        "kernel.apparmor_restrict_unprivileged_userns=0` (those that exist); in a container also a seccomp "
+        "profile that lets it unshare"
+    )
+
+
+def refuse_less(required: Sequence[str], host: Host) -> None:
+    """Raise `ConfigError` if a host gives less than is required, with what is lacking and how to get it."""
+    given = host.enforces()
+    lacking = [name for name in required if name not in given]
+    if lacking:
+        lines = [f"  {name}: {how_to_get(host, name)}" for name in lacking]
+        raise ConfigError(
+            "This host cannot enforce all that is required (worker.require):\n" + "\n".join(lines)
+        )
 
 
 @cache

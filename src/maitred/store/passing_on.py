@@ -27,6 +27,7 @@ from maitred.core.job import (
     TakenUp,
     View,
 )
+from maitred.core.output import Artifact, Output, Saying
 from maitred.core.settings import Settings
 from maitred.core.snapshot import Snapshot
 from maitred.store.port import (
@@ -161,8 +162,8 @@ class PassingOn(ABC):
     async def resume(self) -> None:
         return await (await self._target()).resume()
 
-    async def join(self, worker: str, slots: int, serves: Sequence[str]) -> Shift:
-        return await (await self._target()).join(worker, slots, serves)
+    async def join(self, worker: str, slots: int, serves: Sequence[str], about: bytes = b"") -> Shift:
+        return await (await self._target()).join(worker, slots, serves, about)
 
     async def take(self, worker: str) -> Shift:
         return await (await self._target()).take(worker)
@@ -181,6 +182,21 @@ class PassingOn(ABC):
 
     async def park(self, worker: str, timeout: float) -> list[Message]:
         return await (await self._target()).park(worker, timeout)
+
+    async def say(self, worker: str, sayings: Sequence[Saying]) -> list[Lease]:
+        return await (await self._target()).say(worker, sayings)
+
+    async def output(self, id: str, version: int | None, after: int, limit: int) -> Output | None:
+        return await (await self._target()).output(id, version, after, limit)
+
+    async def keep(self, worker: str, lease: Lease, artifacts: Sequence[Artifact]) -> None:
+        return await (await self._target()).keep(worker, lease, artifacts)
+
+    async def artifact(self, id: str, version: int | None, name: str) -> Artifact | None:
+        return await (await self._target()).artifact(id, version, name)
+
+    async def type_in(self, record: int, data: bytes, size: tuple[int, int] | None) -> bool:
+        return await (await self._target()).type_in(record, data, size)
 
     async def tick(self) -> Moment:
         return await (await self._target()).tick()

@@ -4,10 +4,8 @@ Types are strict: `"5"` is no number and `1` is not true. A field that nobody kn
 misspelt one is not passed over in silence. `run` is told apart by its key, so that one fault is one entry.
 """
 
-import binascii
-from base64 import b64decode
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -18,14 +16,14 @@ from pydantic import (
     Tag,
     ValidationError,
     ValidationInfo,
-    WithJsonSchema,
     field_validator,
 )
 
 from maitred.errors import Fault, InvalidJob
 from maitred.wire.allowed import Allowed
-from maitred.wire.checks import Argument, HttpUrl, JsonObject, RelativePath, Strict, encodable, said, text_of
+from maitred.wire.checks import Argument, HttpUrl, JsonObject, Strict, encodable, said, text_of
 from maitred.wire.faults import faults_of, whole
+from maitred.wire.files import Artifacts, Files
 from maitred.wire.script import Script
 
 KEY_BYTES = 512
@@ -39,28 +37,6 @@ HANDLER_NAME = r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}"
 # Scripts count in doubles, which are exact for microseconds up to the year 2255.
 _LAST_EXPIRY = datetime(2200, 1, 1, tzinfo=UTC)
 _FIRST_EXPIRY = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def _file(content: object) -> dict[str, str]:
-    match content:
-        case {"text": str(text), **more} if not more:
-            return {"text": encodable(text)}
-        case {"base64": str(text), **more} if not more:
-            try:
-                b64decode(text, validate=True)
-            except (binascii.Error, ValueError):
-                raise said("has base64 that cannot be decoded") from None
-            return {"base64": text}
-        case {"url": _}:
-            raise said("is a url, which is not supported yet")
-        case _:
-            raise said('must be {"text": …} or {"base64": …}')
-
-
-def _not_yet(value: list[str]) -> list[str]:
-    if value:
-        raise said("is not supported yet")
-    return value
 
 
 def _moment(value: object) -> object:
@@ -92,43 +68,20 @@ class HandlerRun(Strict):
     args: JsonObject = Field(default_factory=dict)
 
 
-_Files = dict[
-    RelativePath,
-    Annotated[
-        Any,
-        AfterValidator(_file),
-        WithJsonSchema(
-            {
-                "oneOf": [
-                    {
-                        "type": "object",
-                        "properties": {name: {"type": "string"}},
-                        "required": [name],
-                        "additionalProperties": False,
-                    }
-                    for name in ("text", "base64")
-                ]
-            }
-        ),
-    ],
-]
-_Artifacts = Annotated[list[RelativePath], AfterValidator(_not_yet), Field(json_schema_extra={"maxItems": 0})]
-
-
 class CommandRun(Strict):
-    """Run a program with these arguments and files beside it; paths to keep are not supported yet."""
+    """Run a program with these arguments and files beside it, and keep the files that `artifacts` names."""
 
     command: Annotated[list[Argument], Field(min_length=1, max_length=4096)]
-    files: _Files = Field(default_factory=dict)
-    artifacts: _Artifacts = Field(default_factory=list)
+    files: Files = Field(default_factory=dict)
+    artifacts: Artifacts = Field(default_factory=list)
 
 
 class ScriptRun(Strict):
     """Run programs one after the other in the same directory, each as the ends of those before it say."""
 
     script: Script
-    files: _Files = Field(default_factory=dict)
-    artifacts: _Artifacts = Field(default_factory=list)
+    files: Files = Field(default_factory=dict)
+    artifacts: Artifacts = Field(default_factory=list)
 
 
 class StageRun(Strict):

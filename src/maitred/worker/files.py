@@ -22,13 +22,18 @@ def lay_out(home: Path, files: Mapping[str, bytes], user: int) -> None:
     """Write a job's files, as that user's if there is one; their names were checked when it was submitted."""
     for name, content in files.items():
         path = home / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        for above in reversed(path.relative_to(home).parents):
+            if not (home / above).is_dir():
+                (home / above).mkdir()
+                hand_over(home / above, user)
         path.write_bytes(content)
+        hand_over(path, user)
+
+
+def hand_over(path: Path, user: int) -> None:
+    """Give a file or directory to a user, if there is one."""
     if user:
-        for above, _, below in os.walk(home):
-            os.chown(above, user, user)
-            for name in below:
-                os.chown(Path(above, name), user, user, follow_symlinks=False)
+        os.chown(path, user, user)
 
 
 def collect(

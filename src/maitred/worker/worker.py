@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+import msgspec
 import structlog
 
 from maitred.core.floor import MOST_SLOTS
@@ -78,6 +79,11 @@ class Worker:
         self._clock = StoreClock()
         self._timekeeper = Timekeeper(store, self._reach, self._clock)
         self._reports = Reports(store, self.name, self._reach, self._heed)
+
+    @property
+    def about(self) -> bytes:
+        """What operators are told of this worker, as JSON; known once it has entered."""
+        return msgspec.json.encode({"sandbox": self._runner.sandbox.enforces})
 
     def stop(self) -> None:
         """Take no more; finish or give back what runs, and end."""

@@ -49,6 +49,9 @@ NAMES = {
     "Stopping": "Stopping",  # hash: record of a run that is being stopped -> job id; i + job id -> how many
     "Events": "Events",  # stream: what changed, an entry for each call, while a server listens
     "Inbox": "Inbox.",  # + worker: list of what it is told
+    "About": "About",  # hash: worker -> JSON, what it says about itself
+    "Output": "Output.",  # + record: hash, number -> a piece of what its runs said; '' -> first, last, bytes
+    "Artifacts": "Artifacts.",  # + record: hash, name of a file that is kept -> its type and content
 }
 
 

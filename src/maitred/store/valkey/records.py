@@ -6,6 +6,7 @@ microseconds fit a double until the year 2255.
 
 import json
 import struct
+from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from maitred.core.floor import Kind
@@ -25,10 +26,12 @@ from maitred.core.job import (
     Start,
     Stop,
     Submitter,
+    Typed,
     View,
     Wake,
 )
 from maitred.core.occupancy import Running
+from maitred.core.output import ArtifactView
 from maitred.core.snapshot import HoldState
 
 _ORDER = struct.Struct("<BBBBddBd")
@@ -38,6 +41,7 @@ _LEDGER = struct.Struct("<d")
 _SAID = struct.Struct("<BdddBI")
 _START = struct.Struct("<8s16sddIH")
 _TOLD = struct.Struct("<8s16sd")
+_TYPED = struct.Struct("<8s16sHH")
 _RUN = struct.Struct("<BIHdd")
 _LENGTH = struct.Struct("<H")
 _PHASES = {b"W": Phase.WAITING, b"R": Phase.RUNNING, b"H": Phase.HELD, b"E": Phase.ENDED}
@@ -236,7 +240,7 @@ def encode_record(job: Job) -> bytes:
 
 
 def encode_extra(job: Job) -> bytes:
-    """Write what only some jobs have."""
+    """Write what only some jobs have, without what their runs said and left behind elsewhere."""
     batch, profile, ledger = raw(job.batch), raw(job.profile), raw(job.ledger)
     hold = f"{job.hold.at} {encode_pause(job.hold.by, job.hold.reason)}".encode() if job.hold else b""
     return b"".join(
@@ -248,6 +252,8 @@ def encode_extra(job: Job) -> bytes:
             _long(hold),
             _LENGTH.pack(len(ledger)) + ledger,
             _LEDGER.pack(job.status),
+            _long(b""),
+            _long(b""),
         )
     )
 
@@ -262,6 +268,13 @@ def _read_extra(job: Job, extra: bytes) -> None:
     job.identifiers, hold = reader.take(4), reader.take(4)
     job.hold = decode_hold(f"job:{job.id}", hold) if hold else None
     job.ledger, job.status = text(reader.take(2)), int(reader.number())
+    job.progress = reader.take(4)
+    job.artifacts = tuple(_artifacts(Reader(reader.take(4), 0)))
+
+
+def _artifacts(reader: Reader) -> Iterator[ArtifactView]:
+    while reader.at < len(reader.data):
+        yield ArtifactView(text(reader.take(2)), text(reader.take(2)), int(reader.number()))
 
 
 def _runs(reader: Reader) -> list[Run]:
@@ -381,6 +394,10 @@ def decode_message(data: bytes) -> Message:
         return Wake()
     if kind == b"S":
         return decode_start(data)
+    if kind == b"T":
+        record, token, columns, rows = _TYPED.unpack_from(data, 1)
+        size = (columns, rows) if columns else None
+        return Typed(Lease(int.from_bytes(record, "big"), token), data[1 + _TYPED.size :], size)
     record, token, time = _TOLD.unpack_from(data, 1)
     lease, code = Lease(int.from_bytes(record, "big"), token), text(data[1 + _TOLD.size :])
     return Stop(lease, code, int(time)) if kind == b"X" else Lower(lease, int(time), code)

@@ -68,9 +68,10 @@ local function bring(q, r, e, x)
   end
   mark(r, ELASTIC, has(e, ELASTIC))
   mark(r, EXEMPT, has(e, EXEMPT))
-  local kept, ledger = change_extra(q, r), extra_of(q, r).ledger
+  local kept = change_extra(q, r)
+  local ledger, progress, artifacts = kept.ledger, kept.progress, kept.artifacts
   for name, value in pairs(x) do kept[name] = value end
-  kept.ledger = ledger
+  kept.ledger, kept.progress, kept.artifacts = ledger, progress, artifacts
 end
 
 local function restore(q, bytes, extra, body, data)
