@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from maitred.core.job import Job
-from maitred.core.output import Stream
+from maitred.core.output import Artifact, Stream
 from maitred.core.settings import Settings
 from maitred.service.host import this_host
+from maitred.worker.command import run_command
 from maitred.worker.sandbox import Sandbox
 from maitred.worker.script import ScriptRun
 from maitred.worker.undertaker import Undertaker
@@ -318,3 +319,15 @@ async def test_a_step_that_hits_a_limit_has_failed_and_says_which() -> None:
     undertaker.close()
     eaten, full = verdict.shown["responses"]
     assert (verdict.code, eaten["hit"], full["stdout"]) == ("", "memory", "full\n")
+
+
+async def test_what_a_script_made_is_kept_however_it_ended(sandbox: Sandbox) -> None:
+    kept: list[Artifact] = []
+    run: dict[str, Any] = {
+        "script": [{"cmd": "echo 7 > out.txt"}, fails()],
+        "artifacts": ["out.txt", "no.txt"],
+    }
+    outcome = await run_command(run, sandbox, keep=kept.extend)
+    assert outcome.code == "script"
+    assert [(each.name, each.data) for each in kept] == [("out.txt", b"7\n")]
+    assert json.loads(outcome.result)["artifacts_refused"].keys() == {"no.txt"}

@@ -13,7 +13,7 @@ from maitred.worker.outcome import RESULT_LIMIT
 from maitred.worker.output import TAIL_LIMIT, Tail
 
 # The rest of the result has to fit too.
-LIMIT = RESULT_LIMIT - 64 * 1024
+LIMIT = RESULT_LIMIT - 128 * 1024
 
 _encode = msgspec.json.Encoder().encode
 
