@@ -240,10 +240,12 @@ async def test_output_is_bounded_and_the_cut_is_shown(kitchen: Kitchen) -> None:
 # ---------------------------------------------------------------- what a run tells while it goes on
 
 
-@pytest.fixture
-def sandbox() -> Iterator[Sandbox]:
+@pytest.fixture(params=["walled", "plain"])
+def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    """Rooms as good as this host has them, and such as they are where there are no walls."""
     undertaker = Undertaker()
-    yield Sandbox(Settings(), this_host(), undertaker)
+    host = this_host()
+    yield Sandbox(Settings(), host if request.param == "walled" else host.plain(), undertaker)
     undertaker.close()
 
 
