@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from maitred.cli.waiting import exit_status
+from maitred.cli.watching import print_end
 from maitred.client import Client
 from maitred.wire import JobDocument
 from maitred.wire.document import _FIRST
@@ -16,6 +17,21 @@ from tests.cli.house import House
 RESPONSES = {
     "responses": [{"cmd": "a", "status": 0}, {"cmd": "b", "status": 3}, {"condition": {}, "holds": True}]
 }
+
+
+def test_what_the_steps_of_a_script_printed_is_printed_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    steps = [
+        {"cmd": "a", "stdout": "1\n", "stderr": "x\n"},
+        {"condition": {}, "holds": True},
+        {"cmd": "b", "stdout": "2\n"},
+    ]
+    facts = {"state": "failed", "code": "script", "message": "'b' ended with exit status 3"}
+    run = {"script": [{"cmd": "a"}]}
+    print_end(JobDocument.model_validate({**_FIRST, **facts, "run": run, "result": {"responses": steps}}))
+    printed = capsys.readouterr()
+    assert printed.out == "1\n2\n"
+    assert printed.err.startswith("x\n")
+    assert "failed (script): 'b' ended with exit status 3" in printed.err
 
 
 def said(process: subprocess.Popen[str]) -> str:

@@ -107,6 +107,7 @@ class Queue:
     ) -> Accepted:
         """Create or update the job with this key; give its `id`, the `outcome` and the `version`.
 
+        It runs a handler with `args`, a `command`, or a `script`, which is a list of steps.
         `submitter` is `"user:7"`, `"team:red"` or a `Submitter`. With a class, or a `duration` in seconds,
         the job is sure to get that long; with neither it is elastic. Raises `InvalidJob` with all faults,
         `TooLarge`, `OtherSubmitter`, `LongerDuration` or `QueueFull`; then nothing was changed.
