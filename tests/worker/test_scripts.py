@@ -17,7 +17,7 @@ from maitred.worker.script import ScriptRun
 from maitred.worker.undertaker import Undertaker
 from tests.waiting import eventually
 from tests.worker.conftest import Kitchen
-from tests.worker.test_commands import running, unlikely_nap
+from tests.worker.processes import running, unlikely_nap
 
 
 @pytest.fixture(params=["valkey"])
@@ -325,11 +325,15 @@ async def test_a_step_that_hits_a_limit_has_failed_and_says_which() -> None:
 
 async def test_what_a_script_made_is_kept_however_it_ended(sandbox: Sandbox) -> None:
     kept: list[Artifact] = []
+
+    async def keep(artifacts: list[Artifact]) -> None:
+        kept.extend(artifacts)
+
     run: dict[str, Any] = {
         "script": [{"cmd": "echo 7 > out.txt"}, fails()],
         "artifacts": ["out.txt", "no.txt"],
     }
-    outcome = await run_command(run, sandbox, keep=kept.extend)
+    outcome = await run_command(run, sandbox, keep=keep)
     assert outcome.code == "script"
     assert [(each.name, each.data) for each in kept] == [("out.txt", b"7\n")]
     assert json.loads(outcome.result)["artifacts_refused"].keys() == {"no.txt"}

@@ -13,6 +13,7 @@ from maitred.service.document import Document, class_name, granted, hold_documen
 from maitred.service.moment import iso, seconds
 from maitred.store.port import Status, SubmitterView, WorkerView
 from maitred.wire import decode_body
+from maitred.wire.codec import decode_json
 
 _SANDBOX = ("memory", "processes", "file_size", "open_files", "disk", "cpu", "network")
 _DURATIONS = ("per_recent", "window", "time_limit", "lease", "grace", "kill_after", "retention", "max_delay")
@@ -156,6 +157,11 @@ def worker_document(worker: WorkerView, settings: Settings) -> Document:
         "busy": worker.busy,
         "draining": worker.draining,
         "serves": list(worker.serves),
-        "sandbox": [],
+        "sandbox": _sandbox_of(worker),
         "last_seen": iso(worker.lease_end - settings.lease),
     }
+
+
+def _sandbox_of(worker: WorkerView) -> list[str]:
+    """Name what a worker enforces, as it says itself; one that says nothing enforces nothing."""
+    return list(decode_json(worker.about)["sandbox"]) if worker.about else []

@@ -1,25 +1,25 @@
 """Commands: a program with its files in a room of its own, and what became of it as an outcome."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from maitred.core.output import Artifact, Part
+from maitred.core.output import Artifact
 from maitred.service.fetch import FetchFailed
 from maitred.worker.outcome import STOPPED, Outcome, Verdict, completed, failed
-from maitred.worker.output import Telling
+from maitred.worker.output import Say, Telling
 from maitred.worker.program import Ended, signal_name
 from maitred.worker.room import Room
 from maitred.worker.sandbox import Sandbox
 from maitred.worker.script import Progress, ScriptRun
 
-Keep = Callable[[list[Artifact]], None]
+Keep = Callable[[list[Artifact]], Awaitable[None]]
 
 
 async def run_command(
     run: dict[str, Any],
     sandbox: Sandbox,
     *,
-    say: Callable[[Part], None] | None = None,
+    say: Say | None = None,
     keep: Keep | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
@@ -42,7 +42,7 @@ async def _run_in(
     run: dict[str, Any],
     sandbox: Sandbox,
     *,
-    say: Callable[[Part], None] | None,
+    say: Say | None,
     keep: Keep | None,
     progress: Progress | None,
 ) -> Outcome:
@@ -52,14 +52,13 @@ async def _run_in(
         verdict = await ScriptRun(run["script"], room, heard, progress).run()
     else:
         verdict = _verdict(await room.run(run["command"], on_output=heard))
-    if telling and say:
-        for part in telling.end():
-            say(part)
+    if telling:
+        telling.end()
     shown = verdict.shown
     if names := run.get("artifacts"):
         kept, refused = await room.collect(names, sandbox.artifact_limit)
         if keep:
-            keep(kept)
+            await keep(kept)
         if refused:
             shown["artifacts_refused"] = refused
     return failed(verdict.code, verdict.message, shown) if verdict.code else completed(shown)
