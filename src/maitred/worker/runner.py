@@ -83,7 +83,9 @@ class Runner:
         body = decode_body(start.body)
         job = enter(run, body)
         if start.need == COMMAND:
-            return await run_command(body["run"], self.sandbox, say=run.say, keep=run.keep)
+            return await run_command(
+                body["run"], self.sandbox, say=run.say, keep=run.keep, progress=job.progress
+            )
         function = self._functions.get(start.need)
         if function is None:
             return failed("no-handler", f"this worker has no {start.need!r}")
