@@ -51,6 +51,7 @@ async def test_a_job_is_given_up_when_nobody_watches_it_any_more(house: House) -
         first = await deadline()
 
         async def attended() -> bool:
+            await house.store.tick()
             return await deadline() != first
 
         await eventually(attended)
