@@ -73,7 +73,7 @@ GOOD: list[Script] = [
 def test_a_right_script_is_kept_as_it_was_sent(script: Script) -> None:
     run = parse_body(body(script))
     assert isinstance(run.run, ScriptRun)
-    assert decode_body(encode_body(run))["run"] == {"script": script, "files": {}, "artifacts": []}
+    assert decode_body(encode_body(run, "local"))["run"] == {"script": script, "files": {}, "artifacts": []}
 
 
 WRONG_STEPS: list[tuple[str, Any]] = [

@@ -77,7 +77,7 @@ class Kitchen:
         body = parse_body(
             {"key": id, "submitter": {"type": "user", "id": "1"}, "run": {"script": [*steps], **more}}
         )
-        await self.store.put([Order(id, U1, "command", encode_body(body))])
+        await self.store.put([Order(id, U1, "command", encode_body(body, "local"))])
 
     async def view(self, id: str = "job") -> View:
         [view] = await self.store.read([id])

@@ -11,6 +11,7 @@ import structlog
 from maitred import config
 from maitred.core.settings import Settings
 from maitred.errors import ConfigError, MaitredError, SettingsForbidden, UnknownQueue
+from maitred.service.keyring import Keys
 from maitred.store.port import Status, Store, Stores
 
 _log = structlog.get_logger()
@@ -18,8 +19,9 @@ _log = structlog.get_logger()
 
 async def settle(stores: Stores, settings: config.Config) -> None:
     """Write the settings of all queues; `SettingsForbidden` says which of them cannot change, and why."""
+    private = await _private(stores)
     for name, queue in settings.queues.items():
-        await _configure(stores.queue(name), queue.settings())
+        await _configure(stores.queue(name), queue.settings(private=private))
 
 
 async def settle_again(stores: Stores, file: Path | None, now: config.Config) -> config.Config:
@@ -31,9 +33,22 @@ async def settle_again(stores: Stores, file: Path | None, now: config.Config) ->
         return now
     if new.store != now.store:
         _log.warning("another store needs a new start; this one stays", key="store")
+    try:
+        private = await _private(stores)
+    except MaitredError as error:
+        _log.error("settings not reloaded; the old ones stay", error=str(error))
+        return now
     for name, queue in new.queues.items():
-        await _settle_again(stores.queue(name), queue.settings())
+        await _settle_again(stores.queue(name), queue.settings(private=private))
     return new.model_copy(update={"store": now.store})
+
+
+async def _private(stores: Stores) -> bool:
+    """Tell whether private addresses are allowed where the file does not say it: as long as no key was made.
+
+    Until then whoever submits is on this host, and could reach them anyway.
+    """
+    return not await Keys(stores.keyring).any_made()
 
 
 async def _settle_again(store: Store, settings: Settings) -> None:

@@ -155,7 +155,7 @@ class QueueConfig(_Table):
     classes: dict[Annotated[str, AfterValidator(class_name)], ClassConfig] | None = None
     interactive: InteractiveConfig = InteractiveConfig()
     sandbox: SandboxConfig = SandboxConfig()
-    private_addresses: bool = _default.private_addresses
+    private_addresses: bool | None = None
 
     @field_validator("classes", mode="after")
     @classmethod
@@ -183,8 +183,11 @@ class QueueConfig(_Table):
         if self.ledger is None and "layout" in self.model_fields_set:
             yield ("layout",), "it is the layout of a ledger's tree, and would have no effect without ledger"
 
-    def settings(self) -> Settings:
-        """Give the settings in the form that the rules use; the last class's cap is the time limit."""
+    def settings(self, *, private: bool = False) -> Settings:
+        """Give the settings in the form that the rules use; the last class's cap is the time limit.
+
+        `private` is whether private addresses are allowed where the file does not say.
+        """
         classes = tuple(_levels(self.classes or {}))
         return Settings(
             order=self.order,
@@ -222,7 +225,7 @@ class QueueConfig(_Table):
             sandbox_disk=self.sandbox.disk,
             sandbox_cpu=self.sandbox.cpu or _default.sandbox_cpu,
             sandbox_network=self.sandbox.network,
-            private_addresses=self.private_addresses,
+            private_addresses=private if self.private_addresses is None else self.private_addresses,
         )
 
 

@@ -1,7 +1,7 @@
 """The app: every route, the refusals as problems, and what runs for as long as the app does.
 
-That is the ticker, the foresights by which jobs have estimates and can be watched, and the clerks who expand
-and report batches.
+That is the ticker, the foresights by which jobs have estimates and can be watched, the clerks who expand and
+report batches, and the couriers who tell submitters what has become of their jobs.
 """
 
 import asyncio
@@ -24,12 +24,14 @@ from maitred.http.answer import problem, problem_answer, problem_of
 from maitred.http.describe import describe
 from maitred.http.incoming import WholeSegments
 from maitred.http.own_host import OwnHostOnly
-from maitred.http.routes import batches, events, health, holds, jobs, output, queues
-from maitred.service.clerks import Clerks
+from maitred.http.routes import batches, events, health, holds, jobs, keys, output, queues
+from maitred.service.delivery import Postman
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
 from maitred.service.health import Health
 from maitred.service.scribe import Scribes
+from maitred.service.signing import Signer
+from maitred.service.staff import clerks, couriers
 from maitred.service.ticker import Ticker
 
 Workers = Callable[[], Sequence[Health]]
@@ -66,7 +68,7 @@ def create_app(desk: Desk, *, hosts: Collection[str], workers: Workers = list) -
     )
     app.state.desk = desk
     app.state.workers = workers
-    for routes in (jobs, output, holds, events, batches, queues, health):
+    for routes in (jobs, output, holds, events, batches, queues, keys, health):
         app.include_router(routes.router)
     app.add_middleware(WholeSegments)
     app.add_middleware(OwnHostOnly, hosts=hosts)
@@ -77,11 +79,14 @@ def create_app(desk: Desk, *, hosts: Collection[str], workers: Workers = list) -
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     desk: Desk = app.state.desk
+    postman = Postman(Signer(desk.keys))
     if desk.foresights is None:
         desk.foresights = Foresights(desk.stores)
+    mine = (desk.stores, _own_name(), postman, desk.foresights)
     if desk.clerks is None:
-        desk.clerks = Clerks(desk.stores, _own_name(), desk.foresights)
-    parts = (Ticker(desk.stores), desk.foresights, desk.clerks, Scribes(desk.stores, desk.foresights))
+        desk.clerks = clerks(*mine)
+    scribes = Scribes(desk.stores, desk.foresights)
+    parts = (Ticker(desk.stores), desk.foresights, desk.clerks, couriers(*mine), scribes)
     tasks = [asyncio.create_task(part.run()) for part in parts]
     try:
         yield

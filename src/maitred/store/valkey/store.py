@@ -49,6 +49,7 @@ from maitred.store.valkey.checking import check
 from maitred.store.valkey.coalesce import Coalescer
 from maitred.store.valkey.connection import Address
 from maitred.store.valkey.dump import read_dump
+from maitred.store.valkey.keyring import ValkeyKeyring
 from maitred.store.valkey.news import read_entry
 from maitred.store.valkey.notices import NoticeVerbs
 from maitred.store.valkey.output import OutputVerbs
@@ -355,6 +356,7 @@ class ValkeyStores:
         self._calls = Calls(Address.read(url))
         self._clock, self._dice = clock, dice
         self._queues: WeakValueDictionary[str, ValkeyStore] = WeakValueDictionary()
+        self.keyring = ValkeyKeyring(self._calls)
 
     def queue(self, name: str) -> ValkeyStore:
         """Give the store of one queue, the same to all: what they submit together then travels together."""
