@@ -29,6 +29,7 @@ from maitred.service.house_document import (
 from maitred.service.intake import Accepted, accept, accept_one, accept_shown
 from maitred.service.listing import RUNNING, WAITING, Filter, Listing
 from maitred.service.order import allowed_by, duration_of
+from maitred.service.sessions import COMEBACK, Sessions
 from maitred.service.watch import Watch
 from maitred.store.ledgered import LedgeredStore
 from maitred.store.port import Store, Stores
@@ -43,9 +44,10 @@ class Desk:
     """The use cases on the queues of one store.
 
     `UnknownQueue` is raised by every method that names a queue, `StoreUnavailable` by all. A queue's settings
-    are remembered for a second. Holds and batches have desks of their own, `holds` and `batches`. Estimates
-    and waits are told, and jobs can be watched, where there are `foresights`, as in a server; else they are
-    null. The `clerks` of a server are told when there is work for them.
+    are remembered for a second. Holds, batches and sessions have desks of their own. Estimates and waits are
+    told, jobs can be watched and sessions opened where there are `foresights`, as in a server; else they are
+    null. The `clerks` of a server are told when there is work for them. A session's client that drops has
+    `comeback` seconds to come back.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Desk:
         foresights: Foresights | None = None,
         clerks: Clerks | None = None,
         clock: Callable[[], float] = time.monotonic,
+        comeback: float = COMEBACK,
     ) -> None:
         self.stores = stores
         self.foresights = foresights
@@ -63,6 +66,7 @@ class Desk:
         self._settings: dict[str, tuple[float, Settings]] = {}
         self.holds = HoldDesk(self)
         self.batches = BatchDesk(self)
+        self.sessions = Sessions(self, comeback)
 
     async def settings(self, queue: str) -> Settings:
         """Give a queue's settings, at most a second old."""

@@ -50,6 +50,10 @@ RULES: Mapping[str, str] = {
     "nonce": "must be the whole number that a document gave as its nonce",
     "repair": "must be true or false",
     "reason": "must be text of at most 1000 characters",
+    "session": "must be the text by which a session was named when it started",
+    "received": "must be a whole number of bytes",
+    "terminal": "must be two whole numbers from 1 to 1000: columns and rows",
+    "resize": "must be two whole numbers from 1 to 1000: columns and rows",
 }
 
 NOT_YET: Mapping[str, str] = {
