@@ -2,7 +2,7 @@
 
     MaitredError
     ├── InvalidJob            a body with faults, all of them listed
-    ├── TooLarge              a body over the queue's `max_body`
+    ├── TooLarge              a body over the queue's `max_body`, or more artifacts than it keeps
     ├── QueueFull             `max_waiting` is reached
     ├── NotFound
     │   ├── UnknownQueue
@@ -25,6 +25,8 @@
     │   ├── OtherBatch        the key belongs to an unended job outside the batch
     │   ├── BatchReporting    its report is being made; wait until that is stored
     │   ├── BatchUnfinished   jobs of the batch have not ended
+    │   ├── LeaseLost         the run is no longer the worker's
+    │   ├── NotRunning        nobody can type for a job that does not run
     │   ├── LockLost          the lock on a batch or a job is no longer the caller's
     │   ├── Overtaken         somebody else has changed it since the caller read it
     │   └── SettingsForbidden the waiting jobs forbid this change of settings
@@ -78,10 +80,10 @@ class TooLarge(MaitredError):
 
     code = "too-large"
 
-    def __init__(self, size: int, limit: int) -> None:
+    def __init__(self, size: int, limit: int, what: str = "the body") -> None:
         """Name both sizes in bytes."""
         self.size, self.limit = size, limit
-        super().__init__(f"the body has {size} bytes; the queue takes at most {limit}")
+        super().__init__(f"{what} has {size} bytes; the queue takes at most {limit}")
 
 
 class QueueFull(MaitredError):
@@ -245,6 +247,18 @@ class BatchUnfinished(Conflict):
     """The batch has jobs that have not ended."""
 
     code = "unfinished"
+
+
+class LeaseLost(Conflict):
+    """The lease of this run is lost: the job is no longer this worker's."""
+
+    code = "lease-lost"
+
+
+class NotRunning(Conflict):
+    """The job does not run."""
+
+    code = "not-running"
 
 
 class LockLost(Conflict):

@@ -11,6 +11,7 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import (
     RuleBasedStateMachine,
+    rule,
     run_state_machine_as_test,
 )
 
@@ -19,6 +20,8 @@ from maitred.core.classes import limits as limits_of
 from maitred.core.floor import Hold, Kind
 from maitred.core.invariants import violations
 from maitred.core.job import Band, Lease, Order, Place, Submitter
+from maitred.core.notices import Delivery
+from maitred.core.output import Artifact, Part
 from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import Snapshot
 from maitred.errors import MaitredError
@@ -36,10 +39,13 @@ PEOPLE = [
 ]
 NEEDS = ["handler:a", "handler:a.user", "command"]
 WORKERS = ["w1", "w2", "W3", "é4"]
+LOCKS = [b"l" * 16, b"m" * 16]
 
 ids = st.sampled_from(IDS)
 nonces = st.sampled_from(["any", "right", "wrong"])
 delays = st.sampled_from([None, 0, 1, 2 * SECOND, 60 * SECOND])
+callbacks = st.booleans()
+times_to_abandon = st.sampled_from([0, 0, 0, 1, 7 * SECOND, 90 * SECOND + 1])
 orders = st.builds(
     Order,
     id=ids,
@@ -62,6 +68,8 @@ orders = st.builds(
     token=st.just(b""),
     ledger=st.just(""),
     status=st.just(0),
+    callback=callbacks,
+    abandon=times_to_abandon,
 )
 steps = st.sampled_from(
     [0, 1, SECOND, 2 * SECOND, 4 * SECOND, 10 * SECOND, 16 * SECOND, 61 * SECOND, -5 * SECOND, 1_000 * SECOND]
@@ -88,6 +96,26 @@ rules = st.builds(
     classes=tables,
     elastic=st.sampled_from(["borrow", "borrow", "squeeze"]),
     interactive_per_submitter=st.sampled_from([1, 5]),
+    output_limit=st.sampled_from([0, 100, 500]),
+    artifact_limit=st.sampled_from([5, 100]),
+)
+parts = st.lists(
+    st.builds(
+        Part,
+        stream=st.sampled_from(["stdout", "stdout", "stderr", "progress"]),
+        data=st.sampled_from([b"", b"one\n", b"\x00\xff" * 7, b"x" * 60]),
+        cut=st.sampled_from([0, 0, 10 << 30]),
+    ),
+    max_size=4,
+).map(tuple)
+artifacts = st.lists(
+    st.builds(
+        Artifact,
+        name=st.sampled_from(["a.txt", "b/é.png", ""]),
+        media_type=st.sampled_from(["text/plain", ""]),
+        data=st.sampled_from([b"", b"1234", b"\x00\xff"]),
+    ),
+    max_size=3,
 )
 
 
@@ -196,6 +224,44 @@ class Both(RuleBasedStateMachine):
         if hasattr(answer, "lost"):
             return sorted(answer.lost), answer.starts, answer.known
         return answer
+
+    @rule(chosen=st.lists(st.integers(0, 9), max_size=3))
+    def attend(self, chosen: list[int]) -> None:
+        known = [*self.reference._house.newest, "unknown"]
+        watched = [known[each % len(known)] for each in chosen]
+        self.both(lambda store: store.attend(watched))
+
+    @rule(token=st.sampled_from(LOCKS), limit=st.integers(1, 4))
+    def lock_notices(self, token: bytes, limit: int) -> None:
+        self.both(lambda store: store.lock_notices("é1", token, limit))
+
+    @rule(
+        token=st.sampled_from([b"", *LOCKS, LOCKS[0]]),
+        which=st.integers(0, 9),
+        wrong=st.sampled_from([0, 0, 0, 1]),
+        again=st.sampled_from([0, 0, 1, 5 * SECOND]),
+        said=st.sampled_from(["200 OK", "é\udcff" * 300]),
+    )
+    def told_notice(self, token: bytes, which: int, wrong: int, again: int, said: str) -> None:
+        """Tell the first notice of a job, under the right lock or under another."""
+        pending = list(self.reference._house.outbox.pending.values())
+        if not pending:
+            return
+        record, notice = pending[which % len(pending)][0]
+        number, at = notice.number + wrong, self.now
+        delivery = Delivery(
+            number, notice.kind, at, notice.tries, "again" if again else "sent", said, 3, again and at + again
+        )
+        self.both(lambda store: store.told_notice(record, number, token, delivery))
+
+    @rule(version=st.sampled_from([None, 1, 2]))
+    def deliveries(self, version: int | None) -> None:
+        ids = [*self.reference._house.newest, "unknown"]
+
+        async def all_of_them(store: Store) -> Any:
+            return [await store.deliveries(id, version) for id in ids]
+
+        self.both(all_of_them)
 
     def holds(self, worker: str) -> list[Hold]:
         known = self.reference._house.floor.workers.get(worker)

@@ -17,7 +17,7 @@ from tests.conformance.party import NEED, U1, U2, U7
 from tests.conftest import SERVERS, Clock
 
 WHO = "user.1"
-FLOOR, COUNTS = "<29d", 24  # a queue with two classes and one stage
+FLOOR, COUNTS = "<30d", 25  # a queue with two classes and one stage
 LANE = f"2.05.01.{NEED}"
 
 

@@ -19,7 +19,7 @@ from tests.conftest import SERVERS
 
 STAGES = ("one", "provisioning", "three")
 NEEDS = [f"stage:{stage}" for stage in STAGES]
-FLOOR = "<30d"  # a queue with one class and three stages
+FLOOR = "<31d"  # a queue with one class and three stages
 FLAGS, RETURNING, SPACE, TRASH = 17, 18, 19, 21
 COUNTS_AT, ROWS_AT = 50, 98  # in the head of a batch
 JOB_FLAGS_AT, PROVISIONED = 5, 32

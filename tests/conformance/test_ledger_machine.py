@@ -10,10 +10,11 @@ from hypothesis.stateful import initialize, precondition, rule
 from maitred.core.batch import BatchOrder
 from maitred.core.classes import DurationClass, Limit
 from maitred.core.job import Band, Finish, Held, HoldKind, Job, Lease, Order, Phase, TakenUp
+from maitred.core.output import Artifact, Saying
 from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import without_wakes
 from maitred.store.port import Store
-from tests.conformance.machine import PEOPLE, Both, compare
+from tests.conformance.machine import PEOPLE, Both, artifacts, callbacks, compare, parts, times_to_abandon
 from tests.conftest import SERVERS, Servers
 
 STAGES = ("one", "provisioning", "three")
@@ -48,6 +49,8 @@ jobs = st.builds(
     token=st.sampled_from([b"", b"", b"", b"", *TOKENS]),
     ledger=st.sampled_from(["", "", "jid0000000000", "jid0000000002"]),
     status=st.sampled_from([0, 3]),
+    callback=callbacks,
+    abandon=times_to_abandon,
 )
 rules = st.builds(
     Settings,
@@ -96,6 +99,8 @@ told = st.builds(
     hold=st.sampled_from([None, None, Held("job", "", "bob", "why", 7)]),
     ledger=st.sampled_from(["jid0000000000", "jid0000000001"]),
     status=st.integers(1, 9),
+    callback=callbacks,
+    abandon=times_to_abandon,
 )
 steps = st.sampled_from([0, 1, SECOND, SECOND, 3 * SECOND, 6 * SECOND, 16 * SECOND, 600 * SECOND])
 kinds = st.sampled_from(["batch", "submitter", "profile"])
@@ -163,9 +168,18 @@ class Ledger(Both):
             "priority": priority,
             "space": space,
             "identifiers": identifiers,
+            "said": data.draw(parts),
         }
         results = [Finish(lease, code, "said", b"data", **said) for lease in self.leases(worker, data)]
         self.both(lambda store: store.finish(worker, results))
+
+    @rule(worker=st.sampled_from(WORKERS), files=artifacts, data=st.data())
+    def say_and_keep(self, worker: str, files: list[Artifact], data: st.DataObject) -> None:
+        leases = self.leases(worker, data)
+        sayings = [Saying(lease, data.draw(parts)) for lease in leases]
+        self.both(lambda store: store.say(worker, sayings))
+        lease = leases[0] if leases else Lease(12345, b"n" * 16)
+        self.both(lambda store: store.keep(worker, lease, files))
 
     @rule(worker=st.sampled_from(WORKERS), space=st.sampled_from([None, 4, 9]), times=st.integers(1, 4))
     def finish_all(self, worker: str, space: int | None, times: int) -> None:

@@ -37,6 +37,26 @@ async def test_a_watcher_is_told_state_place_start_and_result_and_then_the_strea
     assert gone_on.status_code == 204
 
 
+async def test_a_job_is_given_up_when_nobody_watches_it_any_more(house: House) -> None:
+    document = await house.guest.submits("mine", "user:3", abandon_after=3)
+    id, [record] = document["id"], (await house.store.snapshot()).jobs
+    assert document["abandon_after"] == 3.0
+
+    async def deadline() -> int:
+        return (await house.store.snapshot()).deadlines[record]
+
+    async with house.watching(id) as stream:
+        await anext(stream)
+        first = await deadline()
+        while await deadline() == first:
+            await asyncio.sleep(0.02)
+    while (await house.guest.asks("GET", id)).json()["state"] != "failed":
+        await house.store.tick()
+        await asyncio.sleep(0.02)
+    given_up = (await house.guest.asks("GET", id)).json()
+    assert (given_up["code"], given_up["message"]) == ("abandoned", "nobody watched it for 3 s")
+
+
 async def test_nobody_can_watch_a_job_that_is_not_known(house: House) -> None:
     assert is_problem(await house.guest.asks("GET", "nothing", "/events"), 404, "unknown-job")
 

@@ -59,6 +59,10 @@ def submit(
     expires_at: Annotated[
         str | None, typer.Option("--expires-at", help="A time with its zone; waiting ends then.")
     ] = None,
+    abandon_after: Annotated[
+        str | None,
+        typer.Option("--abandon-after", help="Cancel it when nobody watched it for so long, such as 5m."),
+    ] = None,
     response_url: Annotated[
         str | None, typer.Option("--response-url", help="An http address; with the key, the job's identity.")
     ] = None,
@@ -82,6 +86,7 @@ def submit(
         "duration": None if duration is None else seconds("--duration", duration),
         "metadata": dict(named("--metadata", text) for text in metadata or []) or None,
         "expires_at": expires_at,
+        "abandon_after": None if abandon_after is None else seconds("--abandon-after", abandon_after),
         "response_url": response_url,
     }
     body = {name: value for name, value in given.items() if value is not None}

@@ -108,6 +108,10 @@ class HouseChanged(NamedTuple):
     """Workers, settings, holds or the pause changed: better look again."""
 
 
+class Noticed(NamedTuple):
+    """A job's submitter is to be told something."""
+
+
 class BatchChanged(NamedTuple):
     """A batch was made, changed or deleted."""
 
@@ -129,6 +133,7 @@ Event = (
     | Versioned
     | HouseChanged
     | BatchChanged
+    | Noticed
 )
 
 
@@ -165,10 +170,18 @@ def changes(before: Snapshot, after: Snapshot) -> list[Event]:
     found += runs
     found += _jobs(before, after)
     found += [Deleted(record) for record in before.jobs.keys() - after.jobs.keys()]
+    found += [
+        Said(record, spoken.last)
+        for record, spoken in after.outputs.items()
+        if record not in before.outputs or before.outputs[record].last != spoken.last
+    ]
     if (before.paused, before.holds, _crews(before)) != (after.paused, after.holds, _crews(after)):
         found.append(HouseChanged())
     batches = before.batches | after.batches
     found += [BatchChanged(id) for id in batches if before.batches.get(id) != after.batches.get(id)]
+    told = {each.notice.number for pending in before.notices.values() for each in pending}
+    if any(each.notice.number not in told for pending in after.notices.values() for each in pending):
+        found.append(Noticed())
     return found
 
 

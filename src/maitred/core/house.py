@@ -20,10 +20,12 @@ from maitred.core.job import (
     Phase,
     Shift,
 )
+from maitred.core.notices import Delivery, Pending
 from maitred.core.pipeline import Ending
 from maitred.core.settings import Settings
-from maitred.core.submitting import Submitting
+from maitred.core.speaking import Speaking
 from maitred.errors import (
+    LockLost,
     NotMovable,
     NotWaiting,
     OtherNonce,
@@ -33,7 +35,7 @@ from maitred.errors import (
 SWEPT_PER_TICK = 200
 
 
-class House(Submitting):
+class House(Speaking):
     """The verbs of one queue. Callers pass the time and, where jobs may start, 16 random bytes."""
 
     # ---------------------------------------------------------------- interactive jobs
@@ -50,7 +52,9 @@ class House(Submitting):
             job = Job(record, order.id, 1, order.submitter, order.need, order.body, self.now)
             job.band, job.level, job.elastic = Band.INTERACTIVE, 1, False
             job.duration, job.release, job.arrival = self.settings.interactive_cap, self.now, record
+            job.callback, job.abandon = order.callback, order.abandon
             self.jobs[record] = job
+            self._set_deadline(job)
             self.newest[order.id] = record
             self._send(worker.name, self._start(job, worker, dice, 1))
         elif denied == "slots" and self.settings.elastic == "squeeze":
@@ -131,13 +135,15 @@ class House(Submitting):
 
     # ---------------------------------------------------------------- workers
 
-    def join(self, worker: str, slots: int, serves: frozenset[str], now: int, dice: bytes) -> Shift:
-        """Let a worker in, with its slots, and give it work."""
+    def join(
+        self, worker: str, slots: int, serves: frozenset[str], now: int, dice: bytes, *, about: bytes = b""
+    ) -> Shift:
+        """Let a worker in, with its slots and what it says about itself, and give it work."""
         self._catch_up(now)
         known = self.floor.workers.get(worker)
         holds = known.holds if known else {}
         self.floor.workers[worker] = Worker(
-            worker, slots, serves, self.now + self.settings.lease, False, holds
+            worker, slots, serves, self.now + self.settings.lease, False, holds, about
         )
         self.floor.announced |= serves
         return self._shift([], worker, dice)
@@ -222,6 +228,28 @@ class House(Submitting):
                 del self.floor.workers[worker]
         return self._shift([], worker, dice)
 
+    # ---------------------------------------------------------------- submitters who are told, or watch
+
+    def lock_notices(self, owner: str, token: bytes, limit: int, now: int, dice: bytes) -> list[Pending]:
+        """Lock the first notices that are due, for as long as a lease."""
+        with self._verb(now, dice):
+            return self.outbox.lock(owner, token, self.now, self.now + self.settings.lease, limit)
+
+    def told_notice(self, record: int, token: bytes, delivery: Delivery, now: int, dice: bytes) -> None:
+        """Log a try at a notice, and go on with the next or try again."""
+        with self._verb(now, dice):
+            job = self.jobs.get(record)
+            if job is None:
+                raise LockLost
+            self.outbox.told(job, token, delivery, self.now)
+
+    def attend(self, ids: Sequence[str], now: int, dice: bytes) -> None:
+        """Note that somebody watches these jobs, all versions of them; unknown ones are passed over."""
+        with self._verb(now, dice):
+            for id in ids:
+                for job in self._kept_versions(id):
+                    self._set_deadline(job)
+
     # ---------------------------------------------------------------- time
 
     def tick(self, now: int, dice: bytes) -> Moment:
@@ -243,6 +271,7 @@ class House(Submitting):
             for job in self.jobs.values()
             if job.phase is Phase.ENDED
             and not job.batch
+            and not self.outbox.untold(job)
             and job.ended_at <= self.now - self.settings.retention
         )[:limit]
         for _, record in old:

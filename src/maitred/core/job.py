@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Literal, NamedTuple
 
+from maitred.core.output import ArtifactView, Part
+
 DEFAULT_PRIORITY = 5
 COMMAND = "command"
 BLOCKED = "!"
@@ -136,7 +138,9 @@ class Job:
     for it. `data` is what the stage before
     handed on, `identifiers` what stages said of it; both are opaque. `hold` is its own hold. An `exempt`
     job does not count against its submitter. `ledger` is its id in the ledger's tree, `status` the version
-    of its state there.
+    of its state there. `progress` is what its present or last run said of how far it is, opaque; `artifacts`
+    are the files that are kept of it. With a `callback` its submitter is told what becomes of it. It is
+    cancelled when nobody watched it for the time `abandon`, unless that is 0.
     """
 
     record: int
@@ -181,6 +185,10 @@ class Job:
     hold: Held | None = None
     ledger: str = ""
     status: int = 0
+    progress: bytes = b""
+    artifacts: tuple[ArtifactView, ...] = ()
+    callback: bool = False
+    abandon: int = 0
 
     @property
     def lane(self) -> Lane:
@@ -206,7 +214,8 @@ class Order(NamedTuple):
     With `policy_floor` the longer of the sent delay and the policy's holds, as for a submitter's key; for
     an `exempt` order, as of an operator's batch, no policy and no limit per submitter holds. An order for a
     `batch` carries the `label` that its report keeps, and, if a server expands it, the `token` of the
-    batch's lock. One that may only create (`only_new`) passes over a key that the batch has.
+    batch's lock. One that may only create (`only_new`) passes over a key that the batch has. `callback` and
+    `abandon` are those of a job.
     """
 
     id: str
@@ -229,6 +238,8 @@ class Order(NamedTuple):
     token: bytes = b""
     ledger: str = ""
     status: int = 0
+    callback: bool = False
+    abandon: int = 0
 
 
 Outcome = Literal["created", "updated", "upgraded", "next-version", "known"]
@@ -335,7 +346,8 @@ class Finish(NamedTuple):
 
     `result` is then handed on to the next stage, or is the job's result after the last. A `transient`
     failure is tried again after a while. A stage may also set priority, space needed and identifiers; None
-    leaves them. `status` is the version of the job's state in the ledger's tree, where there is one.
+    leaves them. `status` is the version of the job's state in the ledger's tree, where there is one. The
+    run's last words are what it `said`.
     """
 
     lease: Lease
@@ -347,6 +359,7 @@ class Finish(NamedTuple):
     space: int | None = None
     identifiers: bytes | None = None
     status: int = 0
+    said: tuple[Part, ...] = ()
 
 
 class TakenUp(NamedTuple):

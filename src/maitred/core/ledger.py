@@ -188,9 +188,11 @@ class Ledger(Pipeline):
                 del rows[job]
                 most -= 1
                 for version in list(self._kept_versions(job)):
-                    if version.batch == id and version.phase is Phase.ENDED:
+                    if version.batch != id:
+                        continue
+                    if version.phase is Phase.ENDED and not self.outbox.untold(version):
                         self._forget(version)
-                    elif version.batch == id:
+                    else:
                         version.batch = ""
             if not rows:
                 del self.batches.trash[id]
@@ -201,7 +203,9 @@ class Ledger(Pipeline):
     def _forget(self, job: Job) -> None:
         """Take an ended version out of its job's chain of versions, and drop its record."""
         del self.jobs[job.record]
+        self.sayings.forget(job.record)
         self.unsaid.discard(job.record)
+        self.outbox.log.pop(job.record, None)
         if job.ledger:
             self.gone.append(job.ledger)
         older = job.previous in self.jobs

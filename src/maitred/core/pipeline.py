@@ -5,11 +5,13 @@ who serves it, with a place of its own. What fails for a while is tried again la
 waits for an operator, and goes on where it stopped.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from maitred.core.batch import Batch, BatchState
 from maitred.core.floor import Hold, Kind, Units, Worker
 from maitred.core.job import Band, Finish, Held, HoldKind, Job, Phase, Start
+from maitred.core.output import Part, progress_of
 from maitred.core.seating import Seating
 from maitred.errors import (
     AlreadyEnded,
@@ -44,11 +46,12 @@ class Pipeline(Seating):
         job = self.jobs[hold.record]
         self._log(job, hold, result.code)
         self._take_in(job, result)
+        self._say(job, result.said)
         if hold.kind is Kind.INTERACTIVE:
             self._end(job, result.code, result.message, result.result)
         elif result.code and result.transient and job.attempt < self.settings.attempts:
             at = 2 * (number % 8)
-            self._back_off(job, result.message, int.from_bytes(dice[at : at + 2], "big"))
+            self._back_off(job, result.code, result.message, int.from_bytes(dice[at : at + 2], "big"))
         elif result.code or job.stage == len(self.settings.stages):
             self._end(job, result.code, result.message, result.result)
             if result.status:
@@ -68,13 +71,20 @@ class Pipeline(Seating):
         if result.status:
             job.status = result.status
 
-    def _back_off(self, job: Job, message: str, roll: int) -> None:
+    def _say(self, job: Job, parts: Sequence[Part]) -> None:
+        """Keep what a run says; what it says of how far it is stands in the job too."""
+        self.sayings.add(job.record, job.attempt, parts, self.now, self.settings.output_limit)
+        progress = progress_of(parts)
+        if progress is not None:
+            job.progress = progress
+
+    def _back_off(self, job: Job, code: str, message: str, roll: int) -> None:
         """Let a job wait before its next attempt: twice as long each time, half of it by the dice."""
         half = min(self.settings.most_backoff, self.settings.backoff << (job.attempt - 1)) // 2
         job.release = self.now + half + half * roll // 65536
         job.band = job.band if job.band.pooled else Band.SCHEDULED
         job.message = message
-        self._go_on(job)
+        self._go_on(job, code)
 
     def _next_stage(self, worker: Worker, job: Job, result: Finish, token: bytes) -> Start | None:
         """Move a job to its next stage: the worker carries it on at once, or it waits for another."""
@@ -87,9 +97,11 @@ class Pipeline(Seating):
         self._go_on(job)
         return None
 
-    def _go_on(self, job: Job) -> None:
-        """Let a job wait that ran; an older version that would wait ends instead."""
+    def _go_on(self, job: Job, code: str = "") -> None:
+        """Let a job wait that ran; with a code, for another try. An older version that would wait ends."""
         if self.newest[job.id] == job.record:
+            if code:
+                self._notify(job, "requeued", code)
             self._stand(job)
         else:
             self._supersede(job)
@@ -124,7 +136,9 @@ class Pipeline(Seating):
             self._fit_into_stages(job)
             if job.expires_at <= self.now:
                 job.expires_at = 0
+            self._notify(job, "requeued", "retried")
             self._stand(job)
+            self._set_deadline(job)
 
     def _fit_into_stages(self, job: Job) -> None:
         """Let a job that ended under other stages go on at one that the queue has now."""

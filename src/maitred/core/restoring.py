@@ -11,6 +11,20 @@ from dataclasses import replace
 from maitred.core.job import Held, Job, Lease, Phase, Restored, TakenUp
 from maitred.core.ledger import Ledger
 
+# What is this queue's own of a job that the tree has changed.
+KEPT = (
+    "record",
+    "previous",
+    "version",
+    "created_at",
+    "submitter",
+    "timeline",
+    "ledger",
+    "id",
+    "progress",
+    "artifacts",
+)
+
 
 class Restoring(Ledger):
     """What a queue does to agree with its ledger's tree."""
@@ -30,19 +44,20 @@ class Restoring(Ledger):
             if newest and newest.phase in (Phase.WAITING, Phase.HELD):
                 self._take_away(newest)
                 self._supersede(newest)
-            job = replace(entry, record=self._next(), previous=newest.record if newest else 0)
+            previous = newest.record if newest else 0
+            job = replace(entry, record=self._next(), previous=previous, progress=b"", artifacts=())
             self.jobs[job.record] = job
             self.newest[job.id] = job.record
-            self._put_in_place(job)
+            self._put_in_place(job, before=Phase.ENDED if job.phase is Phase.ENDED else Phase.WAITING)
             return "made"
         if known.status >= entry.status:
             return "ignored"
+        before = known.phase
         self._take_away(known)
-        kept = ("record", "previous", "version", "created_at", "submitter", "timeline", "ledger", "id")
         for name in Job.__slots__:
-            if name not in kept:
+            if name not in KEPT:
                 setattr(known, name, getattr(entry, name))
-        self._put_in_place(known)
+        self._put_in_place(known, before)
         return "changed"
 
     def _take_away(self, job: Job) -> None:
@@ -55,25 +70,37 @@ class Restoring(Ledger):
             self._log(job, self._stop(job, "moved"), "moved")
         self.space.give_back(job)
 
-    def _put_in_place(self, job: Job) -> None:
-        """Let a job stand as the tree has it; it is not told so again, unless more is decided here."""
+    def _put_in_place(self, job: Job, before: Phase) -> None:
+        """Let a job stand as the tree has it; it is not told so again, unless more is decided here.
+
+        Its submitter is told what is news after the phase in which it was `before`.
+        """
         wanted = job.phase
         if wanted is not Phase.ENDED:
             job.code, job.result = "", b""
         job.own, job.blocked, job.lacking, job.provisioned, job.worker = False, False, False, False, ""
         if wanted is Phase.ENDED:
-            self._end(job, job.code, job.message, job.result)
+            self._end(job, job.code, job.message, job.result, known=before is Phase.ENDED)
         elif self.newest[job.id] != job.record:
             self._supersede(job)
         elif wanted is Phase.HELD:
+            self._back_in_line(job, before)
             if not self.holds.reason(job):
                 job.hold = Held("job", job.id, "", "", self.now)
             self._set_held(job, self.holds.reason(job) or "job")
         else:
             job.phase = Phase.WAITING
+            self._back_in_line(job, before)
             self._stand(job)
+        self._set_deadline(job)
         if job.phase is wanted:
             self.unsaid.discard(job.record)
+
+    def _back_in_line(self, job: Job, before: Phase) -> None:
+        if before is Phase.RUNNING:
+            self._notify(job, "requeued", "moved")
+        elif before is Phase.ENDED:
+            self._notify(job, "requeued", "retried")
 
     def note_status(self, worker: str, taken: Sequence[TakenUp], now: int, dice: bytes) -> list[Lease]:
         """Note the versions of states that a worker made by taking jobs up; give the leases that are lost."""

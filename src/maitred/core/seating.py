@@ -30,6 +30,8 @@ from maitred.core.job import (
     Submitter,
 )
 from maitred.core.line import Line
+from maitred.core.notices import Notice, NoticeKind, Outbox
+from maitred.core.sayings import Sayings
 from maitred.core.settings import SECOND, Settings
 from maitred.core.space import Space
 from maitred.errors import UnknownJob
@@ -62,6 +64,9 @@ class Seating:
         self.space = Space(self.floor)
         self.unsaid: set[int] = set()
         self.gone: list[str] = []
+        self.sayings = Sayings()
+        self.outbox = Outbox()
+        self.deadlines: dict[int, int] = {}
 
     @property
     def settings(self) -> Settings:
@@ -75,6 +80,7 @@ class Seating:
     def next_at(self) -> int | None:
         """Give the earliest moment after now at which something falls due, expires or is lost."""
         moments = [job.expires_at for job in self.waiting() if job.expires_at]
+        moments += self.deadlines.values()
         moments += [worker.lease_end for worker in self.floor.workers.values()]
         if self.paused is None:
             moments += [place.release for place in self.line if not place.due(self.now)]
@@ -108,6 +114,7 @@ class Seating:
     def _catch_up(self, now: int) -> None:
         self.now = max(self.now, now)
         self._expire_due()
+        self._give_up_unwatched()
         dead = sorted(
             (worker.lease_end, worker.name.encode(), worker.name)
             for worker in self.floor.workers.values()
@@ -135,6 +142,27 @@ class Seating:
         for _, record in expired[:EXPIRIES_PER_STEP]:
             self._leave(self.jobs[record])
             self._expire(self.jobs[record])
+
+    def _give_up_unwatched(self) -> None:
+        """Cancel jobs that nobody watched for as long as they ask, some in each step."""
+        due = sorted((at, record) for record, at in self.deadlines.items() if at <= self.now)
+        for _, record in due[:EXPIRIES_PER_STEP]:
+            job = self.jobs[record]
+            self._cancel(job, "abandoned", f"nobody watched it for {job.abandon / SECOND:g} s")
+
+    def _cancel(self, job: Job, code: str, message: str) -> None:
+        if job.phase is Phase.WAITING:
+            self._leave(job)
+        elif job.phase is Phase.RUNNING:
+            self._log(job, self._stop(job, "cancelled"), code)
+        self._end(job, code, message)
+
+    def _set_deadline(self, job: Job) -> None:
+        """Count the time anew after which a job is given up, unless somebody watches it."""
+        if job.abandon and job.phase is not Phase.ENDED:
+            self.deadlines[job.record] = self.now + job.abandon
+        else:
+            self.deadlines.pop(job.record, None)
 
     def _cycle(self, dice: bytes, caller: str | None = None) -> list[Start]:
         """Seat whoever can be seated, in line order; what the caller gets is answered, the rest is sent."""
@@ -220,6 +248,7 @@ class Seating:
     def _start(self, job: Job, worker: Worker, dice: bytes, level: int) -> Start:
         job.phase, job.worker, job.stage = Phase.RUNNING, worker.name, max(job.stage, 1)
         job.attempt += 1
+        job.progress = b""
         if job.lacking:
             self.space.take(job)
         levels = self.settings.levels
@@ -232,6 +261,7 @@ class Seating:
         duration = min(job.duration, cap) if job.duration and kind is Kind.ELASTIC else job.duration or cap
         hold = Hold(job.record, dice, self.now, self._next(), level, kind, duration)
         worker.holds[job.record] = hold
+        self._notify(job, "started", "")
         return self._start_of(hold)
 
     def _start_of(self, hold: Hold) -> Start:
@@ -302,6 +332,7 @@ class Seating:
                 if job.attempt >= self.settings.attempts:
                     self._end(job, "attempts", f"lost with its worker {job.attempt} times")
                     continue
+            self._notify(job, "requeued", "lost" if lost else "handed-back")
             self._front(job)
             self._stand(job)
 
@@ -396,7 +427,8 @@ class Seating:
     def _expire(self, job: Job) -> None:
         self._end(job, "expired", "it was still waiting when it expired")
 
-    def _end(self, job: Job, code: str, message: str, result: bytes = b"") -> None:
+    def _end(self, job: Job, code: str, message: str, result: bytes = b"", *, known: bool = False) -> None:
+        """End a job for good; where its end was `known` before, its submitter is not told again."""
         if job.phase is Phase.HELD:
             self.holds.drop(job)
         self.space.give_back(job)
@@ -404,6 +436,15 @@ class Seating:
         job.code, job.message, job.result = code, message, result
         job.ended_at, job.hold = self.now, None
         self._must_say(job)
+        self._set_deadline(job)
+        if code != "superseded" and not known:
+            self._notify(job, "ended", code)
+
+    def _notify(self, job: Job, kind: NoticeKind, code: str) -> None:
+        """Note what a job's submitter is to be told, where it wants to be."""
+        if job.callback:
+            notice = Notice(self._next(), kind, self.now, job.attempt, job.stage, job.worker, code)
+            self.outbox.add(job, notice)
 
     def _must_say(self, job: Job) -> None:
         """Note that the ledger's tree has to hear of a job's new state, where there is one."""

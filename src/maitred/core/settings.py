@@ -29,6 +29,8 @@ class Settings:
     max_total: int = 1_000_000
     max_per_submitter: int = 5_000
     max_body: int = 1 << 20
+    output_limit: int = 1 << 20
+    artifact_limit: int = 4 << 20
     stages: tuple[str, ...] = DEFAULT
     space: int = 0
     profiles: tuple[str, ...] = ()

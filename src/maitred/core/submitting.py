@@ -134,7 +134,9 @@ class Submitting(Restoring):
         job.body, job.need, job.priority = order.body, order.need, order.priority
         job.level, job.elastic, job.duration = order.level, order.elastic, order.duration
         job.expires_at = order.expires_at
+        job.callback, job.abandon = order.callback, order.abandon
         job.attempt = job.unspent = 0
+        self._set_deadline(job)
 
     def _sure_of(self, asked: Job | Order) -> int:
         """Give the time that nobody can cut: an elastic job is sure of the fastest cap only."""
@@ -172,7 +174,11 @@ class Submitting(Restoring):
                 self.space.give_back(job)
                 self._strike_out(job)
                 self.unsaid.discard(job.record)
+                self.sayings.forget(job.record)
+                self.deadlines.pop(job.record, None)
+                self.outbox.log.pop(job.record, None)
                 del self.jobs[job.record]
+            self.outbox.drop(id)
             del self.newest[id]
 
     def cancel(self, id: str, message: str, now: int, dice: bytes) -> None:
@@ -182,11 +188,7 @@ class Submitting(Restoring):
             if not live:
                 raise AlreadyEnded
             for job in live:
-                if job.phase is Phase.WAITING:
-                    self._leave(job)
-                elif job.phase is Phase.RUNNING:
-                    self._log(job, self._stop(job, "cancelled"), "cancelled")
-                self._end(job, "cancelled", message)
+                self._cancel(job, "cancelled", message)
 
     def shorten(self, id: str, duration: int, now: int, dice: bytes) -> None:
         """Lower the duration of a waiting or running job; below the time already run it stops."""

@@ -62,7 +62,7 @@ def _sent(job: Job, settings: Settings) -> Document:
         "run": run,
         "metadata": config.get("metadata", {}),
         "expires_at": iso_or_none(job.expires_at),
-        "abandon_after": None,
+        "abandon_after": seconds(job.abandon) if job.abandon else None,
     }
 
 

@@ -47,6 +47,8 @@ def order_of(value: object, settings: Settings, allowed: Allowed) -> Order:
         # Without keys whoever asks is an operator, and jobs of an operator's batch neither wait nor count.
         exempt=body.batch is not None,
         label=label_of(body) if body.batch else b"",
+        callback=body.response_url is not None,
+        abandon=0 if body.abandon_after is None else duration_of(body.abandon_after),
     )
 
 

@@ -101,6 +101,7 @@ class Queue:
         response_url: str | None = None,
         metadata: Mapping[str, str] | None = None,
         expires_at: datetime | None = None,
+        abandon_after: float | None = None,
         batch: str | None = None,
         profile: str | None = None,
     ) -> Accepted:
@@ -130,6 +131,7 @@ class Queue:
             "duration": duration,
             "metadata": dict(metadata or {}),
             "expires_at": expires_at,
+            "abandon_after": abandon_after,
             "batch": batch,
             "profile_name": profile,
         }

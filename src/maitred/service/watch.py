@@ -109,6 +109,7 @@ class Watch(Telling):
     spoken: int = 0
     place: Place | None = None
     place_told: float = 0.0
+    attended: float = 0.0
     heard: list[Heard] = field(default_factory=list)
 
     @property

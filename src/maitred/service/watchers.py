@@ -3,7 +3,7 @@
 Jobs that changed are read together, a few calls for any number of watchers. Places and estimates come from
 the foresight and cost the store nothing; only whose place is whose the events do not tell, since a place is
 the submitter's. So when places join a lane, the waiting jobs watched there are read again, at most a thousand
-a second.
+a second. Jobs that are given up when nobody watches them are attended, many in one call.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from maitred.core.events import Added, Entry
 from maitred.core.job import Phase, View
 from maitred.core.output import Chunk
 from maitred.core.reason import waiting_for
-from maitred.core.settings import Settings
+from maitred.core.settings import SECOND, Settings
 from maitred.errors import MaitredError, StoreUnavailable, UnknownJob
 from maitred.service.foresight import Foresight
 from maitred.service.output import read_on
@@ -32,6 +32,7 @@ PLACE_EVERY = 0.25
 LOOK_EVERY = 1.0
 READ_AT_ONCE = 128
 READS_A_SECOND = 1_000
+LEAST_ATTENDING = 0.05
 # After so many watchers others have their turn.
 TURN = 50
 PATIENCE = 5.0
@@ -53,6 +54,7 @@ class Watchers:
         self._woken = asyncio.Event()
         self._read_next = 0.0
         self._places_next = 0.0
+        self._attend_next = 0.0
         foresight.listeners.append(self)
 
     def __len__(self) -> int:
@@ -94,6 +96,7 @@ class Watchers:
             self._tell_present(watch, view, chunks, watch.at)
             watch.heard = [Heard(*each) for each in recent.after(at, view.job.record) or []]
         if not watch.closed:
+            await self._attend([watch])
             self._by_record.setdefault(watch.record, []).append(watch)
             watch.leave = partial(self.leave, watch)
             self._touch(watch)
@@ -161,6 +164,7 @@ class Watchers:
             try:
                 await self._tell_states()
                 await self._settle_doubts()
+                await self._attend_all()
             except MaitredError as error:
                 # The foresight looks again when the store is back, and everybody is told anew then.
                 _log.info("watchers have to wait", queue=self._store.queue, error=str(error))
@@ -176,7 +180,8 @@ class Watchers:
     async def _wake(self) -> None:
         """Wait until something happened, or a watcher's place should be looked at."""
         if not (self._touched or self._missed):
-            pause = self._places_next - time.monotonic() if self._moved else LOOK_EVERY
+            now = time.monotonic()
+            pause = min(self._attend_next - now, self._places_next - now if self._moved else LOOK_EVERY)
             self._woken.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._woken.wait(), max(0.001, pause))
@@ -277,6 +282,24 @@ class Watchers:
                 watch.tell_place(place, view)
         return lost
 
+    async def _attend_all(self) -> None:
+        """Tell the store of watched jobs that are given up otherwise, each three times in that time."""
+        now = time.monotonic()
+        if now < self._attend_next:
+            return
+        watches = [watch for watch in self._all() if watch.view.job.abandon]
+        await self._attend([watch for watch in watches if now >= _attend_at(watch)])
+        self._attend_next = min([now + LOOK_EVERY, *map(_attend_at, watches)])
+
+    async def _attend(self, watches: Sequence[Watch]) -> None:
+        asking = [watch for watch in watches if watch.view.job.abandon]
+        ids = list(dict.fromkeys(watch.view.job.id for watch in asking))
+        for first in range(0, len(ids), READ_AT_ONCE):
+            await self._store.attend(ids[first : first + READ_AT_ONCE])
+        for watch in asking:
+            watch.attended = time.monotonic()
+            self._attend_next = min(self._attend_next, _attend_at(watch))
+
     # ---------------------------------------------------------------- parts of the above
 
     async def _read(self, watches: Sequence[Watch]) -> dict[Watch, View | None]:
@@ -328,6 +351,11 @@ class Watchers:
     def _at(self) -> EntryId:
         picture = self._foresight.picture
         return picture.last if picture else (0, 0)
+
+
+def _attend_at(watch: Watch) -> float:
+    """Give when the store should hear again that somebody watches this job."""
+    return watch.attended + max(LEAST_ATTENDING, watch.view.job.abandon / 3 / SECOND)
 
 
 def _lane(watch: Watch) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from maitred.core.batch import Batch, BatchOrder, BatchPut, BatchState, Errand, RowView
 from maitred.core.house import House
 from maitred.core.job import Held, HoldKind, Job, Lease, Phase, Restored, TakenUp, View
+from maitred.core.notices import Delivery, NoticeErrand
 from maitred.errors import UnknownBatch
 from maitred.store.port import BatchPage, Clock, Dice, HeldPage, RowPage, Unsaid
 
@@ -172,6 +173,34 @@ class LedgerVerbs(ABC):
         """Note that the tree has forgotten jobs."""
         self._house.forgotten(ledger_ids, self._clock(), self._dice())
         self._ring()
+
+    async def attend(self, ids: Sequence[str]) -> None:
+        """Note that somebody watches jobs."""
+        self._house.attend(ids, self._clock(), self._dice())
+        self._ring()
+
+    async def lock_notices(self, owner: str, token: bytes, limit: int) -> list[NoticeErrand]:
+        """Lock notices that are due."""
+        house = self._house
+        locked = house.lock_notices(owner, token, limit, self._clock(), self._dice())
+        self._ring()
+        return [NoticeErrand(self._view(house.jobs[record]), notice) for record, notice in locked]
+
+    async def told_notice(self, record: int, number: int, token: bytes, delivery: Delivery) -> None:
+        """Log a try at a notice."""
+        tried = delivery.shortened()._replace(number=number)
+        try:
+            self._house.told_notice(record, token, tried, self._clock(), self._dice())
+        finally:
+            self._ring()
+
+    async def deliveries(self, id: str, version: int | None = None) -> list[Delivery] | None:
+        """Show the last tries at the notices of a job."""
+        house = self._house
+        for job in house.versions(id) if id in house.newest else []:
+            if version in (None, job.version):
+                return list(house.outbox.log.get(job.record, []))
+        return None
 
     async def held(self, offset: int, limit: int) -> HeldPage:
         """Show the jobs that are held."""

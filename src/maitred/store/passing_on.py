@@ -27,6 +27,8 @@ from maitred.core.job import (
     TakenUp,
     View,
 )
+from maitred.core.notices import Delivery, NoticeErrand
+from maitred.core.output import Artifact, Output, Saying
 from maitred.core.settings import Settings
 from maitred.core.snapshot import Snapshot
 from maitred.store.port import (
@@ -152,6 +154,18 @@ class PassingOn(ABC):
     async def forgotten(self, ledger_ids: Sequence[str]) -> None:
         return await (await self._target()).forgotten(ledger_ids)
 
+    async def attend(self, ids: Sequence[str]) -> None:
+        return await (await self._target()).attend(ids)
+
+    async def lock_notices(self, owner: str, token: bytes, limit: int) -> list[NoticeErrand]:
+        return await (await self._target()).lock_notices(owner, token, limit)
+
+    async def told_notice(self, record: int, number: int, token: bytes, delivery: Delivery) -> None:
+        return await (await self._target()).told_notice(record, number, token, delivery)
+
+    async def deliveries(self, id: str, version: int | None = None) -> list[Delivery] | None:
+        return await (await self._target()).deliveries(id, version)
+
     async def held(self, offset: int, limit: int) -> HeldPage:
         return await (await self._target()).held(offset, limit)
 
@@ -161,8 +175,8 @@ class PassingOn(ABC):
     async def resume(self) -> None:
         return await (await self._target()).resume()
 
-    async def join(self, worker: str, slots: int, serves: Sequence[str]) -> Shift:
-        return await (await self._target()).join(worker, slots, serves)
+    async def join(self, worker: str, slots: int, serves: Sequence[str], about: bytes = b"") -> Shift:
+        return await (await self._target()).join(worker, slots, serves, about)
 
     async def take(self, worker: str) -> Shift:
         return await (await self._target()).take(worker)
@@ -181,6 +195,21 @@ class PassingOn(ABC):
 
     async def park(self, worker: str, timeout: float) -> list[Message]:
         return await (await self._target()).park(worker, timeout)
+
+    async def say(self, worker: str, sayings: Sequence[Saying]) -> list[Lease]:
+        return await (await self._target()).say(worker, sayings)
+
+    async def output(self, id: str, version: int | None, after: int, limit: int) -> Output | None:
+        return await (await self._target()).output(id, version, after, limit)
+
+    async def keep(self, worker: str, lease: Lease, artifacts: Sequence[Artifact]) -> None:
+        return await (await self._target()).keep(worker, lease, artifacts)
+
+    async def artifact(self, id: str, version: int | None, name: str) -> Artifact | None:
+        return await (await self._target()).artifact(id, version, name)
+
+    async def type_in(self, record: int, data: bytes, size: tuple[int, int] | None) -> bool:
+        return await (await self._target()).type_in(record, data, size)
 
     async def tick(self) -> Moment:
         return await (await self._target()).tick()

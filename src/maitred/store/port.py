@@ -30,7 +30,9 @@ from maitred.core.job import (
     TakenUp,
     View,
 )
+from maitred.core.notices import Delivery, NoticeErrand
 from maitred.core.occupancy import Running
+from maitred.core.output import Artifact, Output, Saying
 from maitred.core.settings import Settings
 from maitred.core.snapshot import Snapshot
 
@@ -103,7 +105,7 @@ class SubmitterView:
 
 @dataclass(frozen=True, slots=True)
 class WorkerView:
-    """A worker as operators see it."""
+    """A worker as operators see it; `about` is JSON, what it says about itself."""
 
     name: str
     slots: int
@@ -111,6 +113,7 @@ class WorkerView:
     draining: bool
     serves: tuple[str, ...]
     lease_end: int
+    about: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +286,18 @@ class Store(Protocol):
     async def forgotten(self, ledger_ids: Sequence[str]) -> None:
         """Note that the tree has forgotten these jobs, which were swept here."""
 
+    async def attend(self, ids: Sequence[str]) -> None:
+        """Note that somebody watches these jobs now: the time after which they are given up begins anew."""
+
+    async def lock_notices(self, owner: str, token: bytes, limit: int) -> list[NoticeErrand]:
+        """Lock the first notice of jobs where that is due and not locked, for as long as a lease lasts."""
+
+    async def told_notice(self, record: int, number: int, token: bytes, delivery: Delivery) -> None:
+        """Log a try at a notice: it is tried again, or it is done and the job's next is due; LockLost."""
+
+    async def deliveries(self, id: str, version: int | None = None) -> list[Delivery] | None:
+        """Show the last tries at the notices of a job, oldest first; None if there is no such job."""
+
     async def held(self, offset: int, limit: int) -> HeldPage:
         """Show the jobs that are held."""
 
@@ -292,8 +307,8 @@ class Store(Protocol):
     async def resume(self) -> None:
         """Start again."""
 
-    async def join(self, worker: str, slots: int, serves: Sequence[str]) -> Shift:
-        """Let a worker in."""
+    async def join(self, worker: str, slots: int, serves: Sequence[str], about: bytes = b"") -> Shift:
+        """Let a worker in; `about` is JSON, what it says about itself."""
 
     async def take(self, worker: str) -> Shift:
         """Give the worker what it has room for."""
@@ -312,6 +327,27 @@ class Store(Protocol):
 
     async def park(self, worker: str, timeout: float) -> list[Message]:
         """Wait for messages in the worker's inbox, at most `timeout` seconds."""
+
+    async def say(self, worker: str, sayings: Sequence[Saying]) -> list[Lease]:
+        """Keep what runs say, bounded for each version by the queue's `output_limit`; give the lost leases.
+
+        A `progress` part becomes the job's progress too.
+        """
+
+    async def output(self, id: str, version: int | None, after: int, limit: int) -> Output | None:
+        """Show what a job said after the piece with this number; None if there is no such job."""
+
+    async def keep(self, worker: str, lease: Lease, artifacts: Sequence[Artifact]) -> None:
+        """Keep these files of a run's version of its job, and no others; LeaseLost or TooLarge."""
+
+    async def artifact(self, id: str, version: int | None, name: str) -> Artifact | None:
+        """Give a file that is kept of a job."""
+
+    async def type_in(self, record: int, data: bytes, size: tuple[int, int] | None) -> bool:
+        """Tell the worker of a run what somebody types for it, and the size of their terminal.
+
+        False if the worker has too much to read already: try again later. NotRunning.
+        """
 
     async def tick(self) -> Moment:
         """Do what the clock asks for; answer the next moment that matters."""

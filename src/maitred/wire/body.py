@@ -32,6 +32,7 @@ SUBMITTER_BYTES = 256
 PROFILE_BYTES = 256
 BATCH_CHARACTERS = 64
 MAX_DELAY_SECONDS = 2_592_000
+MAX_ABANDON_SECONDS = 2_592_000
 MAX_DURATION_SECONDS = 2_592_000
 CLASS_NAME = r"[a-z0-9_-]{1,32}"
 HANDLER_NAME = r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}"
@@ -215,6 +216,9 @@ class JobBody(Strict):
         Field(default_factory=dict)
     )
     expires_at: Annotated[AwareDatetime, BeforeValidator(_moment), AfterValidator(_in_range)] | None = None
+    abandon_after: Annotated[float, Field(gt=0, le=MAX_ABANDON_SECONDS)] | None = Field(
+        None, description="Seconds; the job is cancelled when nobody has watched its events for so long."
+    )
 
     @field_validator("run", mode="before")
     @classmethod

@@ -129,7 +129,9 @@ class JobDocument(_Document):
     run: dict[str, Any] = Field(description="As sent; `files` is the list of their names.")
     metadata: dict[str, str]
     expires_at: Time | None = None
-    abandon_after: float | None = None
+    abandon_after: float | None = Field(
+        None, description="It is cancelled when nobody has watched it for so many seconds."
+    )
     version: int
     running_versions: list[int]
     state: str

@@ -47,6 +47,7 @@ RULES: Mapping[str, str] = {
     "seal": "must be true or false",
     "metadata": "must be an object of texts",
     "expires_at": "must be a time with its zone, such as 2026-11-15T20:55:00Z, from 1970 to 2199",
+    "abandon_after": "must be a number of seconds above 0, at most 2592000",
     "nonce": "must be the whole number that a document gave as its nonce",
     "repair": "must be true or false",
     "reason": "must be text of at most 1000 characters",
@@ -57,7 +58,6 @@ RULES: Mapping[str, str] = {
 }
 
 NOT_YET: Mapping[str, str] = {
-    "abandon_after": "is not supported yet",
     "run.script": "is not supported yet",
 }
 

@@ -2,20 +2,32 @@
 
 import json
 import struct
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any
 
 from maitred.core.batch import Row
 from maitred.core.job import Band, Lane, Phase, Place, Submitter
+from maitred.core.sayings import Spoken
 from maitred.core.settings import Settings
 from maitred.core.snapshot import HoldState, Pool, Snapshot, WorkerState, without_wakes
 from maitred.store.valkey.batches import decode_batch, decode_row, rows_said
 from maitred.store.valkey.keys import NAMES
-from maitred.store.valkey.records import decode_hold, decode_job, decode_lease, decode_message, text
+from maitred.store.valkey.notices import decode_head as decode_notices_head
+from maitred.store.valkey.notices import decode_notice, decode_tries
+from maitred.store.valkey.pieces import decode_artifact, decode_chunk, decode_head
+from maitred.store.valkey.records import (
+    decode_hold,
+    decode_job,
+    decode_lease,
+    decode_message,
+    raw,
+    text,
+    untold_in,
+)
 
 _TOP = 1 << 53
-_FIXED = 22  # numbers of the floor before those of levels and states
+_FIXED = 23  # numbers of the floor before those of levels and states
 
 
 def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
@@ -23,9 +35,9 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
     keys = {text(flat[i]): flat[i + 2] for i in range(0, len(flat), 3)}
     values = struct.unpack(f"<{len(keys['Floor']) // 8}d", keys["Floor"])
     kept = _pairs(keys.get("Jobs", []))
-    bodies, extras, data = (
+    bodies, extras, data, tries = (
         {field[1:]: kept.pop(field) for field in list(kept) if len(field) == 9 and field.startswith(kind)}
-        for kind in (b"b", b"x", b"d")
+        for kind in (b"b", b"x", b"d", b"n")
     )
     snapshot = Snapshot(
         now=int(values[2]),
@@ -45,9 +57,12 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
             number,
             head,
             bodies.pop(record, b"<no body>"),
-            extras.pop(record, b""),
+            extras.get(record, b""),
             data.pop(record, b""),
         )
+    _read_notices(snapshot, keys, extras, tries)
+    for record in kept:
+        extras.pop(record, None)
     if bodies or extras or data:
         raise ValueError(f"bodies without a record: {bodies} {extras} {data}")
     snapshot.newest = {
@@ -62,10 +77,33 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
     _read_batches(snapshot, keys, values)
     _read_exempt(snapshot, keys)
     snapshot.unsaid = sorted(int.from_bytes(m, "big") for m, _ in _scored(keys.get("Outbox", [])))
+    _read_outputs(snapshot, keys)
     snapshot.gone = [text(id) for id in keys.get("Gone", [])]
     for name, content in _named(keys, "Recent"):
         snapshot.recent[Submitter.read(name)] = [int(score) for _, score in _scored(content)]
     return snapshot
+
+
+def _read_notices(
+    snapshot: Snapshot, keys: dict[str, Any], extras: dict[bytes, bytes], tries: dict[bytes, bytes]
+) -> None:
+    """Read what submitters are to be told; every version counts what it has to tell."""
+    heads = {text(id): decode_notices_head(head) for id, head in _pairs(keys.get("NoticeHeads", [])).items()}
+    snapshot.notice_locks = {id: lock for id, (_, lock) in heads.items()}
+    snapshot.notices_due = {text(id): int(at) for id, at in _scored(keys.get("NoticesDue", []))}
+    for id, content in _named(keys, "Notices"):
+        counts = [heads[id][0] if id in heads and not at else 0 for at in range(len(content))]
+        snapshot.notices[id] = [decode_notice(*each) for each in zip(content, counts, strict=True)]
+    snapshot.deliveries = {int.from_bytes(record, "big"): decode_tries(log) for record, log in tries.items()}
+    snapshot.deadlines = {int.from_bytes(m, "big"): int(at) for m, at in _scored(keys.get("Abandon", []))}
+    untold = Counter(each.record for pending in snapshot.notices.values() for each in pending)
+    said = {int.from_bytes(record, "big"): untold_in(extra) for record, extra in extras.items()}
+    if {record: count for record, count in said.items() if count} != untold:
+        raise ValueError(f"jobs say that {said} notices are untold, and there are {untold}")
+    pinned = {record for record, job in snapshot.jobs.items() if job.phase is Phase.ENDED}
+    pinned = {record for record in pinned if untold[record] or snapshot.jobs[record].batch}
+    if pinned != {record for _, record in _by_score(keys.get("Kept", []))}:
+        raise ValueError("jobs that have something to tell are not kept, or others are")
 
 
 def _read_line(snapshot: Snapshot, keys: dict[str, Any]) -> None:
@@ -170,6 +208,20 @@ def _rows(keys: dict[str, Any], id: str) -> dict[str, Row]:
     return {job: rows[job] for job in order}
 
 
+def _read_outputs(snapshot: Snapshot, keys: dict[str, Any]) -> None:
+    """Read what runs said and left behind; a stream's head must say what it holds."""
+    for name, content in _named(keys, "Output"):
+        kept = _pairs(content)
+        first, last, size = decode_head(kept.pop(b""))
+        chunks = [decode_chunk(int(number), kept[number]) for number in sorted(kept, key=int)]
+        spoken = snapshot.outputs[int.from_bytes(raw(name), "big")] = Spoken(last, size, deque(chunks))
+        if spoken.first != first:
+            raise ValueError(f"a stream is said to begin with {first}, it has {sorted(kept)}")
+    for name, content in _named(keys, "Artifacts"):
+        files = [decode_artifact(text(file), kept) for file, kept in _pairs(content).items()]
+        snapshot.files[int.from_bytes(raw(name), "big")] = sorted(files)
+
+
 def _read_exempt(snapshot: Snapshot, keys: dict[str, Any]) -> None:
     waiting = Counter(
         job.submitter for job in snapshot.jobs.values() if job.exempt and job.phase is Phase.WAITING
@@ -190,6 +242,7 @@ def _read_workers(snapshot: Snapshot, keys: dict[str, Any]) -> None:
         )
         for name, content in _named(keys, "Leases")
     }
+    about = {text(name): said for name, said in _pairs(keys.get("About", [])).items()}
     for raw_name, info in _pairs(keys.get("WorkerInfo", [])).items():
         name = text(raw_name)
         snapshot.workers[name] = WorkerState(
@@ -199,9 +252,10 @@ def _read_workers(snapshot: Snapshot, keys: dict[str, Any]) -> None:
             lease_end=ends.pop(name),
             serves=frozenset(crews[text(info[3:])]),
             holds=tuple(leases.pop(name, ())),
+            about=about.pop(name, b""),
         )
-    if free or ends or leases:
-        raise ValueError(f"workers that are not there: {free} {ends} {leases}")
+    if free or ends or leases or about:
+        raise ValueError(f"workers that are not there: {free} {ends} {leases} {about}")
     for name, content in _named(keys, "Inbox"):
         kept = without_wakes([decode_message(message) for message in content])
         if kept:

@@ -13,7 +13,8 @@ NAMES = {
     "Crews": "Crews",  # string: JSON, number of a crew -> the needs that its workers serve
     "Paused": "Paused",  # string: when the queue was paused, and JSON, who did it and why
     "Jobs": "Jobs",  # hash: record -> what changes about a job; b + record -> its configuration, opaque;
-    # x + record -> what only some jobs have; d + record -> what a stage handed on, opaque
+    # x + record -> what only some jobs have; d + record -> what a stage handed on, opaque; n + record -> the
+    # tries at its notices
     "Ids": "Ids",  # hash: job id -> record of its newest version
     "Lanes": "Lanes",  # string: JSON, the names of all lanes that may have a place, in order
     "Reservations": "Reservations.",  # + lane: sorted set of places, in line order by their bytes
@@ -23,7 +24,11 @@ NAMES = {
     "Recent": "Recent.",  # + submitter: sorted set of counted submissions by time
     "Expiry": "Expiry",  # sorted set: records of waiting jobs by the time they expire
     "Ended": "Ended",  # sorted set: records of ended jobs by the time they ended
-    "Kept": "Kept",  # sorted set: records of ended jobs that are kept with their batch, by the same time
+    "Kept": "Kept",  # sorted set: those that are kept with their batch, or until they have told all
+    "Abandon": "Abandon",  # sorted set: records of jobs by when they are given up if nobody watches them
+    "Notices": "Notices.",  # + job id: list of what its submitter is to be told, all versions together
+    "NoticesDue": "NoticesDue",  # sorted set: ids of jobs with notices, by when the first is to be told
+    "NoticeHeads": "NoticeHeads",  # hash: job id -> how often its first notice was tried, and its lock
     "Exempt": "Exempt",  # hash: submitter -> how many of its waiting jobs do not count against it
     "Holds": "Holds",  # hash: flag (kind:name) -> when, and JSON, who holds it and why
     "Held": "Held",  # sorted set: records of held jobs
@@ -49,6 +54,9 @@ NAMES = {
     "Stopping": "Stopping",  # hash: record of a run that is being stopped -> job id; i + job id -> how many
     "Events": "Events",  # stream: what changed, an entry for each call, while a server listens
     "Inbox": "Inbox.",  # + worker: list of what it is told
+    "About": "About",  # hash: worker -> JSON, what it says about itself
+    "Output": "Output.",  # + record: hash, number -> a piece of what its runs said; '' -> first, last, bytes
+    "Artifacts": "Artifacts.",  # + record: hash, name of a file that is kept -> its type and content
 }
 
 

@@ -6,6 +6,7 @@ microseconds fit a double until the year 2255.
 
 import json
 import struct
+from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from maitred.core.floor import Kind
@@ -25,10 +26,12 @@ from maitred.core.job import (
     Start,
     Stop,
     Submitter,
+    Typed,
     View,
     Wake,
 )
 from maitred.core.occupancy import Running
+from maitred.core.output import ArtifactView
 from maitred.core.snapshot import HoldState
 
 _ORDER = struct.Struct("<BBBBddBd")
@@ -38,11 +41,13 @@ _LEDGER = struct.Struct("<d")
 _SAID = struct.Struct("<BdddBI")
 _START = struct.Struct("<8s16sddIH")
 _TOLD = struct.Struct("<8s16sd")
+_TYPED = struct.Struct("<8s16sHH")
 _RUN = struct.Struct("<BIHdd")
 _LENGTH = struct.Struct("<H")
+_TELLING = struct.Struct("<BdI")
 _PHASES = {b"W": Phase.WAITING, b"R": Phase.RUNNING, b"H": Phase.HELD, b"E": Phase.ENDED}
 _OWN, _ELASTIC, _BLOCKED, _LACKING, _PROVISIONED, _EXEMPT = 1, 2, 8, 16, 32, 64
-_POLICY_FLOOR, _FOR_LEDGER, _ORDER_EXEMPT, _ONLY_NEW = 1, 2, 4, 8
+_POLICY_FLOOR, _FOR_LEDGER, _ORDER_EXEMPT, _ONLY_NEW, _CALLBACK, _ABANDON = 1, 2, 4, 8, 16, 32
 _NO_LEDGER = ("", "", False, False, b"", b"", "", 0)
 
 
@@ -68,9 +73,14 @@ def encode_order(order: Order) -> bytes:
     """Write what a PUT asks, without its body."""
     flags = _POLICY_FLOOR if order.policy_floor else 0
     more = b""
-    if order[12:] != _NO_LEDGER:
+    if order.callback:
+        flags |= _CALLBACK
+    if order.abandon:
+        flags |= _ABANDON
+        more = _LEDGER.pack(order.abandon)
+    if order[12:20] != _NO_LEDGER:
         flags |= _FOR_LEDGER | (_ORDER_EXEMPT if order.exempt else 0) | (_ONLY_NEW if order.only_new else 0)
-        more = _encode_ledger(order)
+        more += _encode_ledger(order)
     head = _ORDER.pack(
         order.band,
         order.priority,
@@ -236,7 +246,7 @@ def encode_record(job: Job) -> bytes:
 
 
 def encode_extra(job: Job) -> bytes:
-    """Write what only some jobs have."""
+    """Write what only some jobs have, without what their runs said and left behind elsewhere."""
     batch, profile, ledger = raw(job.batch), raw(job.profile), raw(job.ledger)
     hold = f"{job.hold.at} {encode_pause(job.hold.by, job.hold.reason)}".encode() if job.hold else b""
     return b"".join(
@@ -248,8 +258,16 @@ def encode_extra(job: Job) -> bytes:
             _long(hold),
             _LENGTH.pack(len(ledger)) + ledger,
             _LEDGER.pack(job.status),
+            _long(b""),
+            _long(b""),
+            _TELLING.pack(job.callback, job.abandon, 0),
         )
     )
+
+
+def untold_in(extra: bytes) -> int:
+    """Give how many notices a job says are untold: the last of its extras."""
+    return int.from_bytes(extra[-4:], "little")
 
 
 def _long(data: bytes) -> bytes:
@@ -262,6 +280,15 @@ def _read_extra(job: Job, extra: bytes) -> None:
     job.identifiers, hold = reader.take(4), reader.take(4)
     job.hold = decode_hold(f"job:{job.id}", hold) if hold else None
     job.ledger, job.status = text(reader.take(2)), int(reader.number())
+    job.progress = reader.take(4)
+    job.artifacts = tuple(_artifacts(Reader(reader.take(4), 0)))
+    callback, abandon, _ = _TELLING.unpack_from(extra, reader.at)
+    job.callback, job.abandon = bool(callback), int(abandon)
+
+
+def _artifacts(reader: Reader) -> Iterator[ArtifactView]:
+    while reader.at < len(reader.data):
+        yield ArtifactView(text(reader.take(2)), text(reader.take(2)), int(reader.number()))
 
 
 def _runs(reader: Reader) -> list[Run]:
@@ -381,6 +408,10 @@ def decode_message(data: bytes) -> Message:
         return Wake()
     if kind == b"S":
         return decode_start(data)
+    if kind == b"T":
+        record, token, columns, rows = _TYPED.unpack_from(data, 1)
+        size = (columns, rows) if columns else None
+        return Typed(Lease(int.from_bytes(record, "big"), token), data[1 + _TYPED.size :], size)
     record, token, time = _TOLD.unpack_from(data, 1)
     lease, code = Lease(int.from_bytes(record, "big"), token), text(data[1 + _TOLD.size :])
     return Stop(lease, code, int(time)) if kind == b"X" else Lower(lease, int(time), code)

@@ -9,21 +9,24 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
-from maitred.core import floor, gate, house, ledger, line, seating, stages
+from maitred.core import floor, gate, house, ledger, line, notices, sayings, seating, speaking, stages
 from maitred.core.classes import WHOLE
 from maitred.core.job import BLOCKED, COMMAND, DEFAULT_PRIORITY, LACKING
 from maitred.store.valkey.keys import NAMES
+from maitred.store.valkey.pieces import STREAMS
 
-SCHEMA = 3
+SCHEMA = 4
 LIBRARY_ORDER = (
     "codec",
     "news",
     "batches",
     "state",
+    "speech",
     "line",
     "floor",
     "delay",
     "holds",
+    "notices",
     "endings",
     "sweeping",
     "seating",
@@ -52,12 +55,18 @@ BOUNDS = {
     "SWEPT_PER_TICK": house.SWEPT_PER_TICK,
     "BATCHES_PER_SWEEP": ledger.BATCHES_PER_SWEEP,
     "ROWS_PER_STEP": ledger.ROWS_PER_STEP,
+    "MOST_NOTICES": notices.MOST_NOTICES,
+    "DELIVERIES_KEPT": notices.DELIVERIES_KEPT,
     "MOST_LOCKED": 100,
     "LANES_KEPT": 32,
     "EVENTS_KEPT": 2048,
     "MOST_SLOTS": floor.MOST_SLOTS,
     "DELAY_STEP": line.DELAY_STEP,
     "WHOLE": WHOLE,
+    "PIECE_COST": sayings.PIECE_COST,
+    "DROPPED_PER_SAYING": sayings.DROPPED_PER_SAYING,
+    "UNREAD_BEFORE_TYPED": speaking.UNREAD_BEFORE_TYPED,
+    "PROGRESS": STREAMS.index("progress"),
 }
 
 

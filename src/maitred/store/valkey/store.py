@@ -48,8 +48,10 @@ from maitred.store.valkey.checking import check
 from maitred.store.valkey.coalesce import Coalescer
 from maitred.store.valkey.connection import Address
 from maitred.store.valkey.dump import read_dump
-from maitred.store.valkey.ledger import LedgerVerbs
 from maitred.store.valkey.news import read_entry
+from maitred.store.valkey.notices import NoticeVerbs
+from maitred.store.valkey.output import OutputVerbs
+from maitred.store.valkey.pieces import encode_parts
 from maitred.store.valkey.records import (
     Page,
     decode_holds,
@@ -71,7 +73,7 @@ def _random_bytes() -> bytes:
     return os.urandom(16)
 
 
-class ValkeyStore(LedgerVerbs):
+class ValkeyStore(OutputVerbs, NoticeVerbs):
     """One queue on a server."""
 
     def __init__(
@@ -131,7 +133,13 @@ class ValkeyStore(LedgerVerbs):
     async def admit(self, order: Order) -> Admission:
         """Start an interactive job at once, or deny it."""
         record, denied = await self._call(
-            "admit", raw(order.id), raw(str(order.submitter)), raw(order.need), order.body
+            "admit",
+            raw(order.id),
+            raw(str(order.submitter)),
+            raw(order.need),
+            order.body,
+            int(order.callback),
+            order.abandon,
         )
         return Admission(record, cast(Denial, text(denied)))
 
@@ -143,9 +151,9 @@ class ValkeyStore(LedgerVerbs):
         """Start again."""
         await self._call("resume")
 
-    async def join(self, worker: str, slots: int, serves: Sequence[str]) -> Shift:
+    async def join(self, worker: str, slots: int, serves: Sequence[str], about: bytes = b"") -> Shift:
         """Let a worker in."""
-        return await self._shift("join", [], worker, slots, *sorted(serves))
+        return await self._shift("join", [], worker, slots, about, *sorted(serves))
 
     async def take(self, worker: str) -> Shift:
         """Give the worker what it has room for."""
@@ -163,6 +171,7 @@ class ValkeyStore(LedgerVerbs):
                 raw(result.message),
                 result.result,
                 encode_said(result),
+                encode_parts(result.said),
             )
         return await self._shift("finish", [result.lease for result in results], worker, *args)
 
@@ -272,9 +281,9 @@ class ValkeyStore(LedgerVerbs):
             limits=shown.limits,
             used=shown.used,
             workers=[
-                WorkerView(text(name), slots, busy, bool(draining), tuple(serves[text(crew)]), end)
-                for name, slots, draining, crew, end, busy in (
-                    workers[i : i + 6] for i in range(0, len(workers), 6)
+                WorkerView(text(name), slots, busy, bool(draining), tuple(serves[text(crew)]), end, about)
+                for name, slots, draining, crew, end, busy, about in (
+                    workers[i : i + 7] for i in range(0, len(workers), 7)
                 )
             ],
             holds=decode_holds(holds),

@@ -38,6 +38,7 @@ class Importing:
             elastic=job.elastic,
             duration=job.duration,
             expires_at=job.expires_at,
+            abandon=job.abandon,
             profile=job.profile,
             exempt=job.exempt,
         )

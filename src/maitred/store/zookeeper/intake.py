@@ -263,6 +263,7 @@ class Intake:
             created_at=newcomer.created_at or now,
             modified_at=now,
             expires_at=order.expires_at,
+            abandon=order.abandon,
             exempt=order.exempt,
             label=order.label,
             write=secrets.token_hex(16),

@@ -190,7 +190,7 @@ class Jobs:
                 self.tree.layout, entry.batch, str(order.submitter), order.profile, order.body
             )
             place = payloads.stand_body(payloads.Standing(), order.body)
-            asked = ("level", "elastic", "duration", "need", "expires_at")
+            asked = ("level", "elastic", "duration", "need", "expires_at", "abandon")
             facts = {name: getattr(place, name) for name in ("key", "response_url", "extra", "body")}
             facts |= {name: getattr(order, name) for name in asked}
             also: list[Op] = [Put(self.tree.job(jid, "configuration"), data)]

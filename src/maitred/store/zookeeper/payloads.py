@@ -58,6 +58,7 @@ class Standing(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     created_at: int = 0
     modified_at: int = 0
     expires_at: int = 0
+    abandon: int = 0
     exempt: bool = False
     holds: tuple[Reason, ...] = ()
     attempt: int = 0

@@ -62,6 +62,8 @@ def job_of(entry: JobEntry, settings: Settings) -> Job:
         hold=Held("job", id, own.by, own.reason, own.at) if own else None,
         ledger=entry.jid,
         status=entry.mark,
+        callback=place.response_url is not None,
+        abandon=place.abandon,
     )
 
 

@@ -1,5 +1,6 @@
 -- admit: starts an interactive job on a slot that is free after the cycle, or denies it and keeps nothing of it.
--- args: now, dice, job id, submitter, need, body
+-- args: now, dice, job id, submitter, need, body, 1 if its submitter is told of it, the time without a watcher after
+--   which it is given up (0: none)
 -- answers: {record (0: denied), why it was denied}
 -- flags:
 local function count_of_submitter(q, submitter)
@@ -37,9 +38,10 @@ local function lower_one(q)
   if level > 1 then cut(q, chosen(q, runs, 1), level - 1) end
 end
 
-local function start_session(q, id, submitter, need, body)
+local function start_session(q, id, submitter, need, body, callback, abandon)
   local r = new_job(q, id, submitter, need, INTERACTIVE, body)
   r.duration = q.settings.interactive_cap
+  notices.describe(q, r, callback, abandon)
   local worker = pick(q, room_for(q), need)
   worker.free = worker.free - 1
   send(q, worker.name, start_job(q, r, worker, 1, body))
@@ -57,7 +59,7 @@ verb.admit = function(keys, args)
   local id, submitter, need, record = args[3], args[4], args[5], 0
   local denied = denial(q, id, submitter, need)
   if denied == '' then
-    record = start_session(q, id, submitter, need, args[6])
+    record = start_session(q, id, submitter, need, args[6], tonumber(args[7]), tonumber(args[8]))
   elseif denied == 'slots' and not q.settings.borrow then
     lower_one(q)
   end

@@ -10,12 +10,7 @@ verb.cancel = function(keys, args)
   for _, r in ipairs(all) do
     if r.phase ~= 'E' then
       live = live + 1
-      if r.phase == 'W' then
-        leave_line(q, r)
-      elseif r.phase == 'R' then
-        log(q, r, stop(q, r, 'cancelled'), 'cancelled')
-      end
-      end_job(q, r, 'cancelled', args[4], '')
+      cancel_job(q, r, 'cancelled', args[4])
     end
   end
   local _, moment = finish_verb(q)

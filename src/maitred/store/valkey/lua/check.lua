@@ -84,7 +84,7 @@ local function check_job(q, record, bytes)
   elseif r.phase == 'R' then
     check_running_job(q, r, record)
   elseif r.phase == 'E' then
-    local list = q.prefix .. checking.list_of_ended(q, r)
+    local list = q.prefix .. notices.list_of_ended(q, r)
     if not call('ZSCORE', list, record) then
       checking.fault(q, 'ended', checking.named(r) .. ' ended and would never be swept', function()
         call('ZADD', list, r.ended, record)
@@ -229,7 +229,7 @@ local function check_index(name, code, fits)
 end
 
 local function ended_in(name)
-  return function(q, r) return r.phase == 'E' and checking.list_of_ended(q, r) == name end
+  return function(q, r) return r.phase == 'E' and notices.list_of_ended(q, r) == name end
 end
 
 PARTS.ended = check_index(K.Ended, 'ended', ended_in(K.Ended))

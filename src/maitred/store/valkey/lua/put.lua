@@ -4,7 +4,7 @@
 -- flags:
 local ORDER = '<BBBBddBdHc0Hc0Hc0'
 local LEDGER = '<Hc0Hc0I4c0Bc0Hc0d'
-local POLICY_FLOOR, FOR_LEDGER, ORDER_EXEMPT, ONLY_NEW = 1, 2, 4, 8
+local POLICY_FLOOR, FOR_LEDGER, ORDER_EXEMPT, ONLY_NEW, CALLBACK, ABANDON = 1, 2, 4, 8, 16, 32
 
 local function flagged(flags, flag)
   return math.floor(flags / flag) % 2 == 1
@@ -16,7 +16,11 @@ local function read_order(bytes)
     struct.unpack(ORDER, bytes)
   local o = { band = band, priority = priority, level = level, elastic = elastic, duration = duration, delay = delay,
     policy_floor = flags % 2 == POLICY_FLOOR, expires = expires, id = id, submitter = submitter, need = need,
-    batch = '', exempt = false, only_new = false, more = false }
+    batch = '', exempt = false, only_new = false, more = false, callback = 0, abandon = 0 }
+  if flags >= CALLBACK then
+    o.callback = flagged(flags, CALLBACK) and 1 or 0
+    if flagged(flags, ABANDON) then o.abandon, at = struct.unpack('<d', bytes, at) end
+  end
   if flagged(flags, FOR_LEDGER) then
     o.more, o.exempt, o.only_new = true, flagged(flags, ORDER_EXEMPT), flagged(flags, ONLY_NEW)
     o.batch, o.profile, o.label, o.token, o.ledger, o.status = struct.unpack(LEDGER, bytes, at)
@@ -30,6 +34,7 @@ local function describe(q, r, o, body)
   mark(r, ELASTIC, o.elastic == 1)
   q.bodies[r.key] = body
   touch(q, r)
+  if o.callback > 0 or o.abandon > 0 or r.flags >= EXTRA then notices.describe(q, r, o.callback, o.abandon) end
   if q.news then tell.run(q, 'C', r.key) end
 end
 

@@ -29,10 +29,14 @@ verb.remove = function(keys, args)
       unlist_held(q, r)
     elseif r.phase == 'E' then
       flush(q)
-      call('ZREM', q.prefix .. (extra_of(q, r).batch == '' and K.Ended or K.Kept), r.key)
+      call('ZREM', q.prefix .. notices.list_of_ended(q, r), r.key)
     end
     return_space(q, r)
-    if has(r, EXTRA) then call('ZREM', q.prefix .. K.Outbox, r.key) end
+    if has(r, EXTRA) then
+      call('ZREM', q.prefix .. K.Outbox, r.key)
+      notices.drop_deadline(q, r)
+      if extra_of(q, r).untold > 0 then notices.drop(q, r.id) end
+    end
     strike_out(q, r)
     forget(q, r)
   end

@@ -15,16 +15,26 @@ local function take_away(q, r)
     log(q, r, stop(q, r, 'moved'), 'moved')
   else
     flush(q)
-    call('ZREM', q.prefix .. (extra_of(q, r).batch == '' and K.Ended or K.Kept), r.key)
+    call('ZREM', q.prefix .. notices.list_of_ended(q, r), r.key)
   end
   return_space(q, r)
 end
 
--- Lets a job stand as the tree has it; the tree is not told so again, unless more is decided here.
-local function put_in_place(q, r, wanted)
+-- Tells the submitter of a job that waits again after the phase in which it was `before`.
+local function tell_back_in_line(q, r, before)
+  if before == 'R' then
+    notices.add(q, r, 'r', 'moved')
+  elseif before == 'E' then
+    notices.add(q, r, 'r', 'retried')
+  end
+end
+
+-- Lets a job stand as the tree has it; the tree is not told so again, unless more is decided here. Its submitter is told
+-- what is news.
+local function put_in_place(q, r, wanted, before)
   local code, message, result = struct.unpack(END, r.tail)
   if wanted == 'E' then
-    end_job(q, r, code, message, result)
+    end_job(q, r, code, message, result, before == 'E')
     if r.phase == wanted then call('ZREM', q.prefix .. K.Outbox, r.key) end
     return
   end
@@ -32,11 +42,14 @@ local function put_in_place(q, r, wanted)
   if call('HGET', q.prefix .. K.Ids, r.id) ~= r.key then
     supersede(q, r)
   elseif wanted == 'H' then
+    tell_back_in_line(q, r, before)
     if not hold_reason(q, r) then change_extra(q, r).hold = q.now_text .. ' ' .. NOBODY end
     set_held(q, r, hold_reason(q, r))
   else
+    tell_back_in_line(q, r, before)
     stand(q, r)
   end
+  notices.set_deadline(q, r)
   if r.phase == wanted then call('ZREM', q.prefix .. K.Outbox, r.key) end
 end
 
@@ -60,6 +73,7 @@ end
 local function bring(q, r, e, x)
   take_away(q, r)
   counted(q, r, -1)
+  notices.drop_deadline(q, r)
   local _, _, _, at = struct.unpack(END, r.tail)
   r.tail = e.tail .. string.sub(r.tail, at)
   for _, name in ipairs({ 'stage', 'band', 'priority', 'level', 'attempt', 'unspent', 'retries', 'recent', 'release',
@@ -68,9 +82,10 @@ local function bring(q, r, e, x)
   end
   mark(r, ELASTIC, has(e, ELASTIC))
   mark(r, EXEMPT, has(e, EXEMPT))
-  local kept, ledger = change_extra(q, r), extra_of(q, r).ledger
+  local kept = change_extra(q, r)
+  local ledger, progress, artifacts, untold = kept.ledger, kept.progress, kept.artifacts, kept.untold
   for name, value in pairs(x) do kept[name] = value end
-  kept.ledger = ledger
+  kept.ledger, kept.progress, kept.artifacts, kept.untold = ledger, progress, artifacts, untold
 end
 
 local function restore(q, bytes, extra, body, data)
@@ -79,7 +94,7 @@ local function restore(q, bytes, extra, body, data)
   for _, version in ipairs(all) do
     if not r and extra_of(q, version).ledger == x.ledger then r = version end
   end
-  local answer = 'changed'
+  local answer, before = 'changed', r and r.phase or wanted == 'E' and 'E' or 'W'
   if r then
     if extra_of(q, r).status >= x.status then return 'ignored' end
     bring(q, r, e, x)
@@ -102,7 +117,7 @@ local function restore(q, bytes, extra, body, data)
   q.data = q.data or {}
   if q.settings.staged then q.data[r.key] = data end
   touch(q, r)
-  put_in_place(q, r, wanted)
+  put_in_place(q, r, wanted, before)
   return answer
 end
 

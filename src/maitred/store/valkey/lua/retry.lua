@@ -9,7 +9,7 @@ local function retry(q, r)
   local b = batch.at(q, x.batch)
   if b and batch.is_frozen(b) then return 'reporting' end
   flush(q)
-  call('ZREM', q.prefix .. (x.batch == '' and K.Ended or K.Kept), r.key)
+  call('ZREM', q.prefix .. notices.list_of_ended(q, r), r.key)
   counted(q, r, -1)
   set_message(r, '')
   -- It may have ended when the queue had other stages.
@@ -20,7 +20,9 @@ local function retry(q, r)
   r.release = q.now
   if q.settings.staged then r.need = STAGE .. q.settings.stages[math.max(r.stage, 1)] end
   if r.expires <= q.now then r.expires = 0 end
+  notices.add(q, r, 'r', 'retried')
   stand(q, r)
+  notices.set_deadline(q, r)
 end
 
 verb.retry = function(keys, args)

@@ -21,7 +21,7 @@ end
 
 -- The earliest moment after now that matters; now, if a bounded step has more to do; -1 for none.
 local function next_at(q)
-  local moment = math.min(q.expiry_at, q.lease_at)
+  local moment = math.min(q.expiry_at, q.lease_at, q.abandon_at)
   if not q.paused then moment = math.min(moment, q.due_at, q.overdue_at) end
   if q.more or q.returning > 0 or q.trash > 0 then moment = q.now end
   return moment < NEVER and moment or -1

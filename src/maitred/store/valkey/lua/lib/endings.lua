@@ -1,5 +1,5 @@
 -- How a run and a job end, and how a job comes back to the line.
--- gives: log, end_run, end_job, end_for_space, expire, set_message, to_front, stand_in_line, stand, supersede, go_on, let_return, return_space, give_back, expire_due, catch_up
+-- gives: log, end_run, end_job, cancel_job, end_for_space, expire, set_message, to_front, stand_in_line, stand, supersede, go_on, let_return, return_space, give_back, expire_due, catch_up
 
 local function run_entry(q, stage, version, attempt, worker, start, code)
   return struct.pack('<BI4HddHc0Bc0', stage, version, attempt, start, q.now, #worker, worker, #code, code)
@@ -47,8 +47,9 @@ local function return_space(q, r)
   end
 end
 
--- Ends the job for good. Its record must not stand in line any more. A batch's jobs are kept as long as the batch.
-local function end_job(q, r, code, message, result)
+-- Ends the job for good. Its record must not stand in line any more. Where its end was known before, its submitter is
+-- not told again.
+local function end_job(q, r, code, message, result, known)
   counted(q, r, -1)
   if r.phase == 'H' then unlist_held(q, r) end
   return_space(q, r)
@@ -60,10 +61,22 @@ local function end_job(q, r, code, message, result)
   mark(r, LACKING, false)
   set_end(r, code, message, result)
   counted(q, r, 1)
-  add(q, q.prefix .. (x.batch == '' and K.Ended or K.Kept), q.now_text, r.key)
+  notices.drop_deadline(q, r)
+  if code ~= 'superseded' and not known then notices.add(q, r, 'e', code) end
+  add(q, q.prefix .. notices.list_of_ended(q, r), q.now_text, r.key)
   must_say(q, r)
   touch(q, r)
   if q.news then tell.ended(q, r.key, code) end
+end
+
+-- Ends a job wherever it is; a run of it is stopped.
+local function cancel_job(q, r, code, message)
+  if r.phase == 'W' then
+    leave_line(q, r)
+  elseif r.phase == 'R' then
+    log(q, r, stop(q, r, 'cancelled'), code)
+  end
+  end_job(q, r, code, message, '')
 end
 
 local function expire(q, r)
@@ -142,13 +155,21 @@ local function supersede(q, r)
   end_job(q, r, 'superseded', 'a newer version took its place', '')
 end
 
--- Lets a job wait that ran; an older version that would wait ends instead.
-local function go_on(q, r)
+-- Lets a job wait that ran; with a code, for another try. An older version that would wait ends instead.
+local function go_on(q, r, code)
   if call('HGET', q.prefix .. K.Ids, r.id) == r.key then
+    if code then notices.add(q, r, 'r', code) end
     stand(q, r)
   else
     supersede(q, r)
   end
+end
+
+-- Puts a job back at the front.
+local function come_back(q, r, code)
+  notices.add(q, r, 'r', code)
+  to_front(q, r)
+  stand(q, r)
 end
 
 -- Gives back the leases (all of one worker): last started first, so that the first started goes first again.
@@ -165,21 +186,20 @@ local function give_back(q, w, leases, lost)
       or lease.kind == INTERACTIVE_RUN) then
       end_stopped(q, r, lease)
     elseif not SETTLED[lease.stopping] then
-      log(q, r, lease, lost and 'lost' or 'handed-back')
+      local code = lost and 'lost' or 'handed-back'
+      log(q, r, lease, code)
       if call('HGET', q.prefix .. K.Ids, r.id) ~= lease.record then
         go_on(q, r)
       elseif not (lost and lease.confirmed == 1) and r.unspent < q.settings.attempts then
         r.unspent = r.unspent + 1
         r.attempt = r.attempt - 1
-        to_front(q, r)
-        stand(q, r)
+        come_back(q, r, code)
       else
         r.unspent = 0
         if r.attempt >= q.settings.attempts then
           end_job(q, r, 'attempts', string.format('lost with its worker %d times', r.attempt), '')
         else
-          to_front(q, r)
-          stand(q, r)
+          come_back(q, r, code)
         end
       end
     end
@@ -203,9 +223,26 @@ local function expire_due(q)
   q.expiry_at = tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or NEVER
 end
 
--- What the clock asks for before any verb: expired jobs, and workers whose lease is over; some of each.
+-- Cancels jobs that nobody watched for as long as they ask, a bounded number.
+local function give_up_unwatched(q)
+  if q.now < q.abandon_at then return end
+  local key = q.prefix .. K.Abandon
+  for _, record in ipairs(call('ZRANGEBYSCORE', key, '-inf', q.now, 'LIMIT', 0, C.EXPIRIES_PER_STEP)) do
+    local r = job_at(q, record)
+    local abandon = r and r.phase ~= 'E' and extra_of(q, r).abandon or 0
+    if abandon > 0 then
+      cancel_job(q, r, 'abandoned', string.format('nobody watched it for %g s', abandon / 1000000))
+    else
+      call('ZREM', key, record)
+    end
+  end
+  q.abandon_at = tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) or NEVER
+end
+
+-- What the clock asks for before any verb: expired and abandoned jobs, and workers whose lease is over; some of each.
 local function catch_up(q)
   expire_due(q)
+  give_up_unwatched(q)
   if q.now >= q.lease_at then
     local key = q.prefix .. K.Workers
     for _, name in ipairs(call('ZRANGEBYSCORE', key, '-inf', q.now, 'LIMIT', 0, C.WORKERS_PER_STEP)) do

@@ -35,9 +35,20 @@ function tell.version(q, older, newer)
   note(q, 'V' .. older .. newer)
 end
 
+-- A run said something; `last` is the number of the last piece.
+function tell.said(q, record, last)
+  note(q, struct.pack('<c1c8d', 'O', record, last))
+end
+
 -- Workers, settings or the pause changed: better look again.
 function tell.house(q)
   if q.news then note(q, 'H') end
+end
+
+-- A submitter is to be told something; said once in a call.
+function tell.noticed(q)
+  if q.news and not q.noticed then note(q, 'N') end
+  q.noticed = true
 end
 
 function tell.batch(q, id)

@@ -243,6 +243,7 @@ local function start_job(q, r, worker, level, body, data)
     mark(r, PROVISIONED, true)
     q.space_used = q.space_used + extra_of(q, r).space
   end
+  if r.flags >= EXTRA and extra_of(q, r).progress ~= '' then change_extra(q, r).progress = '' end
   touch(q, r)
   local kind, duration = terms(q, r, level)
   local list, used = worker.starts, q.used
@@ -259,6 +260,7 @@ local function start_job(q, r, worker, level, body, data)
     q.cut_at = math.min(q.cut_at, q.now + q.settings.caps[1])
   end
   if q.news then tell.start(q, r, level, kind, duration) end
+  notices.add(q, r, 's', '')
   return encode_start(r, extra_of(q, r), q.dice, q.now, duration, body, data or '')
 end
 

@@ -3,7 +3,7 @@
 
 -- gives: new_floor, remember, read_lanes, read_settings, read_crews, limits_of, open, next_seq, extra_of, change_extra, must_say, count_of, counted, hmget, take_out, load_jobs, load_whole, job_at, new_job, touch, forget, add, flush, write_hash, write_ids, close, send, newest_of, versions
 
-local FLOOR, FLOOR_SIZE = '<dddddddddddddddddddddd', 176
+local FLOOR, FLOOR_SIZE = '<ddddddddddddddddddddddd', 184
 local formats, memo = {}, {}
 
 local function doubles(count)
@@ -120,7 +120,7 @@ local function open(keys, args)
   if not got[1] then return nil, redis.error_reply('NOQUEUE there is no such queue') end
   local schema, seq, last, waiting, paused, free, due_at, expiry_at, lease_at, alarm,
     slots, stops, halts, elastics, cut_at, listened_until, told, flags, returning, space_used, batches_made,
-    trash = struct.unpack(FLOOR, got[1])
+    trash, abandon_at = struct.unpack(FLOOR, got[1])
   if schema ~= C.SCHEMA then
     return nil, redis.error_reply('SCHEMA the store has schema ' .. schema .. ', this is ' .. C.SCHEMA)
   end
@@ -135,7 +135,8 @@ local function open(keys, args)
     lease_at = lease_at, alarm = alarm, slots = slots, stops = stops, halts = halts, elastics = elastics,
     cut_at = cut_at, listened_until = listened_until, told = told, news = now < listened_until and {}, used = used,
     counts = counts, more = false, overdue_at = NEVER, flags = flags, returning = returning, space_used = space_used,
-    batches_made = batches_made, trash = trash, batches = false, rows = false, extras = false, data = false,
+    batches_made = batches_made, trash = trash, abandon_at = abandon_at, noticed = false, batches = false,
+    rows = false, extras = false, data = false, unlinked = false,
     settings = settings, crews = remember(got[3] or '{}', read_crews),
     lanes = remember(got[4] or '[]', read_lanes), keys_of_lane = remember(prefix, keys_cache),
     jobs = {}, dirty = {}, bodies = {}, adds = {}, sent = {}, ids = {} }
@@ -145,8 +146,8 @@ end
 local function new_floor(size)
   local counts = {}
   for i = 1, size do counts[i] = 0 end
-  return struct.pack(FLOOR, C.SCHEMA, 0, 0, 0, 0, 0, NEVER, NEVER, NEVER, NEVER, 0, 0, 0, 0, NEVER, 0, 0, 0, 0, 0, 0, 0)
-    .. struct.pack(doubles(size), unpack(counts))
+  return struct.pack(FLOOR, C.SCHEMA, 0, 0, 0, 0, 0, NEVER, NEVER, NEVER, NEVER, 0, 0, 0, 0, NEVER, 0, 0, 0, 0, 0, 0, 0,
+    NEVER) .. struct.pack(doubles(size), unpack(counts))
 end
 
 local function next_seq(q)
@@ -293,7 +294,12 @@ local function forget(q, r)
   if q.extras then q.extras[record] = nil end
   if q.data then q.data[record] = nil end
   call('HDEL', q.prefix .. K.Jobs, record, 'b' .. record)
-  if has(r, EXTRA) or q.settings.staged then call('HDEL', q.prefix .. K.Jobs, 'x' .. record, 'd' .. record) end
+  q.unlinked = q.unlinked or {}
+  q.unlinked[#q.unlinked + 1] = q.prefix .. K.Output .. record
+  if has(r, EXTRA) then q.unlinked[#q.unlinked + 1] = q.prefix .. K.Artifacts .. record end
+  if has(r, EXTRA) or q.settings.staged then
+    call('HDEL', q.prefix .. K.Jobs, 'x' .. record, 'd' .. record, 'n' .. record)
+  end
 end
 
 -- Gathers what is added to a sorted set, for one command each. A score is given as text: the server would print
@@ -365,6 +371,9 @@ local function close(q)
   if count > 0 then write_hash(q.prefix .. K.Jobs, jobs) end
   write_ids(q)
   if q.batches then batch.save(q) end
+  for first = 1, #(q.unlinked or NOTHING), PIECE do
+    call('UNLINK', unpack(q.unlinked, first, math.min(first + PIECE - 1, #q.unlinked)))
+  end
   for worker, messages in pairs(q.sent) do
     call('RPUSH', q.prefix .. K.Inbox .. worker, unpack(messages))
   end
@@ -372,7 +381,7 @@ local function close(q)
   tell.publish(q)
   call('SET', q.prefix .. K.Floor, struct.pack(FLOOR, C.SCHEMA, q.seq, q.now, q.waiting, q.paused and 1 or 0, q.free,
     q.due_at, q.expiry_at, q.lease_at, q.alarm, q.slots, q.stops, q.halts, q.elastics, q.cut_at, q.listened_until,
-    q.told, q.flags, q.returning, q.space_used, q.batches_made, q.trash)
+    q.told, q.flags, q.returning, q.space_used, q.batches_made, q.trash, q.abandon_at)
     .. struct.pack(doubles(#q.used), unpack(q.used)) .. struct.pack(doubles(#q.counts), unpack(q.counts)))
 end
 

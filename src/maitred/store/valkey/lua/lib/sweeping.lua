@@ -47,12 +47,13 @@ local function discard_batch(q, b)
   tell.batch(q, b.id)
 end
 
--- The versions of a job that were in a deleted batch go with it; one that runs again is outside of it.
+-- The versions of a job that were in a deleted batch go with it; one that runs again is outside of it, as is one that has
+-- something to tell first.
 local function drop_row(q, id, job)
   local all = versions(q, job)
   for _, r in ipairs(all) do
     if extra_of(q, r).batch == id then
-      if r.phase == 'E' then
+      if r.phase == 'E' and extra_of(q, r).untold == 0 then
         call('ZREM', q.prefix .. K.Kept, r.key)
         drop(q, r)
       else

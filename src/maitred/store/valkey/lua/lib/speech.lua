@@ -1,0 +1,78 @@
+-- What runs say. `Output.<record>` is a hash of pieces by number; its field '' has the numbers of the first and the last
+-- piece that are kept, and what they count. A piece is when it was said, the attempt, stream, bytes cut, then the data.
+-- gives: speech
+
+speech = {}
+
+local STREAM_HEAD, SAID, PIECE_HEAD = '<ddd', '<dH', 19
+
+-- Walks through what a run says: a byte that tells whether progress is in it, then stream, cut and data of each part.
+local function pieces(q, attempt, words)
+  local said, found, at, progress = struct.pack(SAID, q.now, attempt), {}, 2, nil
+  while at <= #words do
+    local stream, cut, data, after = struct.unpack('<BdI4c0', words, at)
+    found[#found + 1] = said .. struct.pack('<Bd', stream, cut) .. data
+    if stream == C.PROGRESS then progress = data end
+    at = after
+  end
+  return found, progress
+end
+
+-- What a piece counts.
+function speech.cost(key, number)
+  return call('HSTRLEN', key, number) - PIECE_HEAD + C.PIECE_COST
+end
+
+-- Drops the oldest pieces while there is too much, a bounded number of them.
+local function trim(key, first, last, size, most, left)
+  local dropped = {}
+  while size > most and first <= last and left > 0 do
+    local number = string.format('%d', first)
+    size = size - speech.cost(key, number)
+    dropped[#dropped + 1] = number
+    first, left = first + 1, left - 1
+  end
+  take_out('HDEL', key, dropped)
+  return first, size
+end
+
+function speech.head(key)
+  local head = call('HGET', key, '')
+  if not head then return 1, 0, 0 end
+  return struct.unpack(STREAM_HEAD, head)
+end
+
+function speech.set_head(key, first, last, size)
+  call('HSET', key, '', struct.pack(STREAM_HEAD, first, last, size))
+end
+
+-- Appends what a run says; answers the last progress in it, if there is any.
+function speech.add(q, record, attempt, words)
+  if #words < 2 then return nil end
+  local key, fields = q.prefix .. K.Output .. record, {}
+  local first, last, size = speech.head(key)
+  local found, progress = pieces(q, attempt, words)
+  for _, piece in ipairs(found) do
+    last, size = last + 1, size + #piece - PIECE_HEAD + C.PIECE_COST
+    fields[#fields + 1] = string.format('%d', last)
+    fields[#fields + 1] = piece
+  end
+  write_hash(key, fields)
+  first, size = trim(key, first, last, size, q.settings.output_limit, C.DROPPED_PER_SAYING + #found)
+  speech.set_head(key, first, last, size)
+  if q.news then tell.said(q, record, last) end
+  return progress
+end
+
+-- The same for a job's present run; how far it says that it is stands in the job too.
+function speech.say(q, r, words)
+  local progress = speech.add(q, r.key, r.attempt, words)
+  if progress then change_extra(q, r).progress = progress end
+end
+
+-- A version of a job, the newest for ''; nil if there is none.
+function speech.version(q, id, version)
+  for _, r in ipairs(versions(q, id)) do
+    if version == '' or tonumber(version) == r.version then return r end
+  end
+end
