@@ -8,6 +8,7 @@
     │   ├── UnknownQueue
     │   ├── UnknownJob
     │   ├── UnknownBatch
+    │   ├── UnknownArtifact   the job keeps no file of that name
     │   └── NoReport          the batch has not been reported yet
     ├── Conflict              the job's state forbids it; nothing was changed
     │   ├── OtherSubmitter    the key belongs to somebody else's unended job
@@ -135,6 +136,12 @@ class UnknownBatch(NotFound):
         """Name the batch that is not there."""
         self.queue, self.id = queue, id
         super().__init__(f"queue {queue!r} has no batch {id!r}")
+
+
+class UnknownArtifact(NotFound):
+    """The job keeps no file of that name."""
+
+    code = "unknown-artifact"
 
 
 class NoReport(NotFound):

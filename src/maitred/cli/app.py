@@ -2,7 +2,7 @@
 
 import typer
 
-from maitred.cli import asking, batching, holding, keeping, legacy, live
+from maitred.cli import asking, batching, hearing, holding, keeping, legacy, live
 from maitred.cli.exits import HELP
 
 app = typer.Typer(
@@ -16,6 +16,7 @@ app = typer.Typer(
 app.add_typer(keeping.commands)
 app.add_typer(asking.commands)
 app.add_typer(holding.commands)
+app.add_typer(hearing.commands)
 app.add_typer(live.commands)
 app.add_typer(batching.commands, name="batch")
 app.add_typer(legacy.commands, name="legacy")

@@ -20,6 +20,7 @@ from maitred.config.values import (
     MOST_RUNNING,
     between,
     budget,
+    bytes_up_to,
     class_name,
     count,
     ledger_url,
@@ -117,6 +118,8 @@ class QueueConfig(_Table):
     max_delay: Annotated[int, between("0s", "3650d")] = _default.max_delay
     max_waiting: MaxWaitingConfig = MaxWaitingConfig()
     max_body: Annotated[int, count(1, 64 << 20)] = _default.max_body
+    output: Annotated[int, bytes_up_to("64MiB")] = _default.output_limit
+    artifacts: Annotated[int, bytes_up_to("256MiB")] = _default.artifact_limit
     stages: Annotated[tuple[str, ...], PlainValidator(stage_names)] = _default.stages
     space: Annotated[int, PlainValidator(budget)] | None = None
     profiles: Annotated[tuple[str, ...], PlainValidator(profile_names)] | None = None
@@ -171,6 +174,8 @@ class QueueConfig(_Table):
             max_total=self.max_waiting.total,
             max_per_submitter=self.max_waiting.per_submitter,
             max_body=self.max_body,
+            output_limit=self.output,
+            artifact_limit=self.artifacts,
             stages=self.stages,
             space=self.space or 0,
             profiles=self.profiles or (),

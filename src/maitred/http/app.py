@@ -24,7 +24,7 @@ from maitred.http.answer import problem, problem_answer, problem_of
 from maitred.http.describe import describe
 from maitred.http.incoming import WholeSegments
 from maitred.http.own_host import OwnHostOnly
-from maitred.http.routes import batches, events, health, holds, jobs, queues, sessions
+from maitred.http.routes import batches, events, health, holds, jobs, output, queues, sessions
 from maitred.service.clerks import Clerks
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
@@ -37,6 +37,7 @@ _CODES = {400: "malformed", 404: "no-such-route", 405: "no-such-method"}
 _RULES = {
     "limit": "must be a whole number from 1 to 500",
     "version": "must be a whole number from 1 on",
+    "from": "must be a whole number from 1 on",
     "type": "must be user or team",
 }
 
@@ -64,7 +65,7 @@ def create_app(desk: Desk, *, hosts: Collection[str], taking: Taking | None = No
     )
     app.state.desk = desk
     app.state.taking = taking
-    for routes in (jobs, holds, events, batches, queues, sessions, health):
+    for routes in (jobs, output, holds, events, batches, queues, sessions, health):
         app.include_router(routes.router)
     app.add_middleware(WholeSegments)
     app.add_middleware(OwnHostOnly, hosts=hosts)

@@ -29,6 +29,7 @@ from maitred.service.house_document import (
 from maitred.service.intake import Accepted, accept, accept_one, accept_shown
 from maitred.service.listing import RUNNING, WAITING, Filter, Listing
 from maitred.service.order import allowed_by, duration_of
+from maitred.service.output_desk import OutputDesk
 from maitred.service.sessions import COMEBACK, Sessions
 from maitred.service.watch import Watch
 from maitred.store.ledgered import LedgeredStore
@@ -44,10 +45,10 @@ class Desk:
     """The use cases on the queues of one store.
 
     `UnknownQueue` is raised by every method that names a queue, `StoreUnavailable` by all. A queue's settings
-    are remembered for a second. Holds, batches and sessions have desks of their own. Estimates and waits are
-    told, jobs can be watched and sessions opened where there are `foresights`, as in a server; else they are
-    null. The `clerks` of a server are told when there is work for them. A session's client that drops has
-    `comeback` seconds to come back.
+    are remembered for a second. Holds, batches, sessions and what jobs say have desks of their own: `holds`,
+    `batches`, `sessions` and `outputs`. Estimates and waits are told, jobs can be watched and sessions opened
+    where there are `foresights`, as in a server; else they are null. The `clerks` of a server are told when
+    there is work for them. A session's client that drops has `comeback` seconds to come back.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Desk:
         self.holds = HoldDesk(self)
         self.batches = BatchDesk(self)
         self.sessions = Sessions(self, comeback)
+        self.outputs = OutputDesk(self)
 
     async def settings(self, queue: str) -> Settings:
         """Give a queue's settings, at most a second old."""

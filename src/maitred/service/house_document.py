@@ -12,7 +12,7 @@ from maitred.core.settings import Settings
 from maitred.service.document import Document, class_name, granted, hold_document, submitter_document
 from maitred.service.moment import iso, seconds
 from maitred.store.port import Status, SubmitterView, WorkerView
-from maitred.wire import decode_body
+from maitred.wire import decode_body, decode_json
 
 _DURATIONS = ("per_recent", "window", "time_limit", "lease", "grace", "kill_after", "retention", "max_delay")
 
@@ -71,6 +71,7 @@ def settings_document(settings: Settings) -> Document:
         plain[name] = seconds(plain[name])
     plain |= _ledger(settings)
     del plain["most_backoff"]
+    plain["output"], plain["artifacts"] = plain.pop("output_limit"), plain.pop("artifact_limit")
     policy = {"per_recent": plain.pop("per_recent"), "window": plain.pop("window")}
     waiting = {"total": plain.pop("max_total"), "per_submitter": plain.pop("max_per_submitter")}
     return {**plain, "delay": policy if settings.per_recent else None, "max_waiting": waiting}
@@ -153,6 +154,12 @@ def worker_document(worker: WorkerView, settings: Settings) -> Document:
         "busy": worker.busy,
         "draining": worker.draining,
         "serves": list(worker.serves),
-        "sandbox": [],
+        "sandbox": _sandbox(worker.about),
         "last_seen": iso(worker.lease_end - settings.lease),
     }
+
+
+def _sandbox(about: bytes) -> list[str]:
+    """Name what a worker says that its sandbox enforces."""
+    said = decode_json(about) if about else {}
+    return [str(name) for name in said.get("sandbox", ())]

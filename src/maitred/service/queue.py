@@ -38,6 +38,7 @@ from maitred.wire import (
     BatchDocument,
     JobBody,
     JobDocument,
+    OutputDocument,
     Page,
     ProfileDocument,
     ReportDocument,
@@ -148,6 +149,23 @@ class Queue:
     async def job(self, id: str, version: int | None = None) -> JobDocument:
         """Give a job's document; `UnknownJob` if there is none."""
         return JobDocument.model_validate(await self.desk.read(self.name, id, version))
+
+    async def output(
+        self,
+        id: str,
+        version: int | None = None,
+        *,
+        stream: str | None = None,
+        begin: int = 1,
+        limit: int = 500,
+    ) -> OutputDocument:
+        """Give what a job said, pieces from a number on; `next` is where to go on. `UnknownJob`."""
+        said = await self.desk.outputs.output(self.name, id, version, stream=stream, begin=begin, limit=limit)
+        return OutputDocument.model_validate(said)
+
+    async def artifact(self, id: str, name: str, version: int | None = None) -> bytes:
+        """Give a file that a job made; `UnknownJob` or `UnknownArtifact`."""
+        return (await self.desk.outputs.artifact(self.name, id, name, version)).data
 
     async def line(self, limit: int = 50, cursor: str | None = None) -> Page[JobDocument]:
         """Give the first waiting jobs in line order, or those after a `cursor`."""

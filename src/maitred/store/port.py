@@ -105,7 +105,10 @@ class SubmitterView:
 
 @dataclass(frozen=True, slots=True)
 class WorkerView:
-    """A worker as operators see it; `about` is JSON, what it says about itself."""
+    """A worker as operators see it.
+
+    `about` is JSON, an object: what the worker says about itself. Its `sandbox` lists what that enforces.
+    """
 
     name: str
     slots: int
