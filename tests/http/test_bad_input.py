@@ -69,6 +69,13 @@ FAULTS: list[tuple[str, Any]] = [
     ("run", {}),
     ("run", {"args": {}}),
     ("run.script", {"script": []}),
+    ("run.script", {"script": "ls"}),
+    ("run.script.0", {"script": ["ls"]}),
+    ("run.script.0.cmd", {"script": [{"cmd": []}]}),
+    ("run.script.0.on_fail", {"script": [{"cmd": "ls", "on_fail": "no such label"}]}),
+    ("run.script.1", {"script": [{"cmd": "ls", "on_complete": "output"}, {"cmd": "never"}]}),
+    ("run.script", {"script": [{"cmd": "ls"}], "command": ["ls"]}),
+    ("run.files.kind=script", {"script": [{"cmd": "ls"}], "files": {"kind=script": 1}}),
     ("run.handler", {"handler": "9lives"}),
     ("run.handler", {"handler": "a" * 129}),
     ("run.handler", {"handler": "a b"}),
@@ -215,7 +222,7 @@ async def test_a_body_that_was_checked_elsewhere_is_checked_against_the_queue(
     assert isinstance(taken, Accepted)
 
 
-@pytest.mark.parametrize("run", [{"script": []}, {"command": ["ls"], "artifacts": ["out.txt"]}])
+@pytest.mark.parametrize("run", [{"command": ["ls"], "artifacts": ["out.txt"]}])
 async def test_what_comes_later_says_so(guest: Guest, run: dict[str, Any]) -> None:
     [fault] = (await guest.puts({**body(), "run": run})).json()["errors"]
     assert fault["message"] == "is not supported yet"

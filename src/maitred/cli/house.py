@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import typer
 import uvloop
@@ -22,13 +23,15 @@ from maitred.cli.handlers import load_app
 from maitred.cli.logs import write_logs
 from maitred.cli.minding import kept_running
 from maitred.cli.stopping import asked_to_stop, stoppable, unless
+from maitred.config.values import enforced_names
 from maitred.core.settings import Settings
-from maitred.errors import SettingsForbidden, UnknownQueue
+from maitred.errors import ConfigError, SettingsForbidden, UnknownQueue
 from maitred.http import Server, create_app, own_hosts, take_port
 from maitred.http.server import address
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
 from maitred.service.handlers import Handlers
+from maitred.service.host import Host, refuse_less, this_host
 from maitred.service.whereabouts import embedded_url
 from maitred.store.connect import connect
 from maitred.store.port import Status, Store, Stores
@@ -44,18 +47,28 @@ Try, in another terminal:
 API: {address}/docs   Stop: Ctrl-C"""
 
 
-def up(file: Path | None, data: Path, *, host: str, port: int, slots: int, app: str | None) -> None:
+def up(
+    file: Path | None,
+    data: Path,
+    *,
+    host: str,
+    port: int,
+    slots: int,
+    app: str | None,
+    require: str | None = None,
+) -> None:
     """Run store, server and workers until a signal comes."""
     with stoppable(), contextlib.ExitStack() as house:
         settings = config.load(file)
         handlers = load_app(app)
+        premises = _premises(settings, require) if slots else None
         taken = house.enter_context(take_port(host, port))
         embedded = None
         if settings.store.url is None:
             embedded = house.enter_context(Embedded(data, durability=settings.store.durability))
         house.enter_context(noted(data, address(taken)))
         url = settings.store.url or (embedded.url if embedded else "")
-        serving = _serve(url, settings, taken, handlers, slots)
+        serving = _serve(url, settings, taken, handlers, slots=slots, premises=premises)
         _open(kept_running(embedded, serving) if embedded else serving)
 
 
@@ -65,7 +78,7 @@ def serve(file: Path | None, data: Path, *, store: str | None, host: str, port: 
         settings = config.load(file)
         url = store or settings.store.url or embedded_url(data)
         with noted(data, address(taken)):
-            _open(_serve(url, settings, taken, {}, 0))
+            _open(_serve(url, settings, taken, {}, slots=0, premises=None))
 
 
 def work(
@@ -76,12 +89,41 @@ def work(
     app: str | None,
     slots: int,
     queues: Sequence[str],
+    require: str | None = None,
 ) -> None:
     """Run workers until a signal comes."""
     with stoppable():
         handlers = load_app(app)
-        url = store or config.load(file).store.url or embedded_url(data)
-        _open(_work(url, handlers, slots, queues))
+        settings = config.load(file)
+        premises = _premises(settings, require)
+        url = store or settings.store.url or embedded_url(data)
+        _open(_work(url, handlers, slots, queues, premises))
+
+
+class Premises(NamedTuple):
+    """What workers of this process stand on: the host, and what more of it programs can see."""
+
+    host: Host
+    visible: tuple[str, ...]
+
+
+def _premises(settings: config.Config, require: str | None) -> Premises:
+    """Look at the host; `ConfigError` if it gives less than is required."""
+    worker = settings.worker
+    host = this_host() if worker.isolate else this_host().plain()
+    refuse_less(worker.require if require is None else _required(require), host)
+    return Premises(host, worker.visible)
+
+
+def _required(text: str) -> tuple[str, ...]:
+    try:
+        return enforced_names(text)
+    except ValueError as error:
+        raise ConfigError(f"--require: {error}.") from None
+
+
+def _say_what_is_enforced(premises: Premises) -> None:
+    typer.echo(f"Commands are kept by: {', '.join(premises.host.enforces())}")
 
 
 def _open(house: Coroutine[None, None, None]) -> None:
@@ -91,12 +133,18 @@ def _open(house: Coroutine[None, None, None]) -> None:
 
 
 async def _serve(
-    url: str, settings: config.Config, taken: socket.socket, handlers: Mapping[str, Handlers], slots: int
+    url: str,
+    settings: config.Config,
+    taken: socket.socket,
+    handlers: Mapping[str, Handlers],
+    *,
+    slots: int,
+    premises: Premises | None,
 ) -> None:
     asked = asked_to_stop()
     stores = connect(url)
     try:
-        workers = await unless(asked, _prepare(stores, settings, handlers, slots))
+        workers = await unless(asked, _prepare(stores, settings, handlers, slots, premises))
 
         async def taking() -> bool:
             return all([await _takes(stores, name, worker) for name, worker in workers.items()])
@@ -106,6 +154,8 @@ async def _serve(
         server = Server(app, closing=foresights.close)
         serving = asyncio.create_task(server.serve([taken]))
         await _until(server.up, serving)
+        if premises:
+            _say_what_is_enforced(premises)
         typer.echo(f"Maitred is ready at {address(taken)}")
         typer.echo(NEXT.format(address=address(taken), maitred=_how_to_type_it()))
         try:
@@ -117,11 +167,14 @@ async def _serve(
         await stores.close()
 
 
-async def _work(url: str, handlers: Mapping[str, Handlers], slots: int, queues: Sequence[str]) -> None:
+async def _work(
+    url: str, handlers: Mapping[str, Handlers], slots: int, queues: Sequence[str], premises: Premises
+) -> None:
     asked = asked_to_stop()
     stores = connect(url)
     try:
-        workers = await unless(asked, _workers(stores, handlers, slots, queues or list(handlers)))
+        workers = await unless(asked, _workers(stores, handlers, slots, queues or list(handlers), premises))
+        _say_what_is_enforced(premises)
         typer.echo(f"Working with {slots} slots in each of: {', '.join(workers)}")
         await _run(asked, list(workers.values()))
     finally:
@@ -129,12 +182,18 @@ async def _work(url: str, handlers: Mapping[str, Handlers], slots: int, queues: 
 
 
 async def _prepare(
-    stores: Stores, settings: config.Config, handlers: Mapping[str, Handlers], slots: int
+    stores: Stores,
+    settings: config.Config,
+    handlers: Mapping[str, Handlers],
+    slots: int,
+    premises: Premises | None,
 ) -> dict[str, Worker]:
     """Write the queues' settings into the store, and make a worker for each queue if there are slots."""
     for name, queue in settings.queues.items():
         await _configure(stores.queue(name), queue.settings())
-    return await _workers(stores, handlers, slots, list(settings.queues)) if slots else {}
+    if premises is None:
+        return {}
+    return await _workers(stores, handlers, slots, list(settings.queues), premises)
 
 
 async def _configure(store: Store, settings: Settings) -> None:
@@ -160,7 +219,11 @@ def _forbidden(queue: str, now: Status, settings: Settings) -> str:
 
 
 async def _workers(
-    stores: Stores, handlers: Mapping[str, Handlers], slots: int, queues: Sequence[str]
+    stores: Stores,
+    handlers: Mapping[str, Handlers],
+    slots: int,
+    queues: Sequence[str],
+    premises: Premises,
 ) -> dict[str, Worker]:
     """Make a worker for each queue, of all if none is named.
 
@@ -171,7 +234,14 @@ async def _workers(
         if name not in known:
             raise UnknownQueue(name)
     return {
-        name: Worker(stores.queue(name), handlers.get(name, Handlers()), slots) for name in queues or known
+        name: Worker(
+            stores.queue(name),
+            handlers.get(name, Handlers()),
+            slots,
+            host=premises.host,
+            visible=premises.visible,
+        )
+        for name in queues or known
     }
 
 

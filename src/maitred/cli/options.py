@@ -27,6 +27,10 @@ App = Annotated[str | None, typer.Option("--app", help="The module whose queues'
 Slots = Annotated[
     int, typer.Option("--slots", min=0, max=1024, help="How many jobs run at once, in each queue.")
 ]
+Require = Annotated[
+    str | None,
+    typer.Option("--require", help="What the sandbox must enforce, as network,pids; else the settings'."),
+]
 
 DEFAULT_QUEUE = "default"
 DEFAULT_DATA = Path(".maitred")

@@ -43,6 +43,14 @@ class Settings:
     interactive_idle: int = 5 * MINUTE
     interactive_cap: int = 60 * MINUTE
     interactive_per_submitter: int = 1
+    sandbox_memory: int = 512 << 20
+    sandbox_processes: int = 64
+    sandbox_file_size: int = 64 << 20
+    sandbox_open_files: int = 256
+    sandbox_disk: int = 256 << 20
+    sandbox_cpu: int = 0
+    sandbox_network: bool = False
+    private_addresses: bool = False
 
     @property
     def levels(self) -> tuple[DurationClass, ...]:

@@ -5,6 +5,8 @@ from typing import Final
 
 import httpx
 
+from maitred.service.addresses import PrivateAddress, checked_client
+
 MOST_BYTES: Final = 64 << 20
 LONGEST: Final = 120.0
 SILENCE: Final = 15.0
@@ -29,23 +31,26 @@ async def fetch(
     most_bytes: int = MOST_BYTES,
     longest: float = LONGEST,
     silence: float = SILENCE,
+    private: bool = True,
 ) -> bytes:
-    """Get what an http or https address has; `FetchFailed` if it is too much, too slow, or not there."""
+    """Get what an http or https address has; `FetchFailed` if it is too much, too slow, or not there.
+
+    Unless `private` addresses are allowed, one in a private network is refused, also as a redirect's end.
+    """
     limits = httpx.Timeout(silence)
     try:
         async with (
             asyncio.timeout(longest),
-            httpx.AsyncClient(
-                timeout=limits,
-                follow_redirects=True,
-                max_redirects=MOST_REDIRECTS,
-                trust_env=False,
+            checked_client(
+                private=private, timeout=limits, follow_redirects=True, max_redirects=MOST_REDIRECTS
             ) as client,
             client.stream("GET", url) as answer,
         ):
             return await _read(url, answer, most_bytes)
     except TimeoutError:
         raise FetchFailed(url, f"did not answer in full within {longest:g} seconds", again=True) from None
+    except PrivateAddress as error:
+        raise FetchFailed(url, f"is refused: {error}", again=False) from None
     except httpx.TooManyRedirects:
         raise FetchFailed(url, f"redirects more than {MOST_REDIRECTS} times", again=False) from None
     except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:

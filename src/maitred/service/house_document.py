@@ -14,6 +14,7 @@ from maitred.service.moment import iso, seconds
 from maitred.store.port import Status, SubmitterView, WorkerView
 from maitred.wire import decode_body, decode_json
 
+_SANDBOX = ("memory", "processes", "file_size", "open_files", "disk", "cpu", "network")
 _DURATIONS = ("per_recent", "window", "time_limit", "lease", "grace", "kill_after", "retention", "max_delay")
 
 
@@ -67,6 +68,8 @@ def settings_document(settings: Settings) -> Document:
         "cap": seconds(plain.pop("interactive_cap")),
         "per_submitter": plain.pop("interactive_per_submitter"),
     }
+    sandbox = {name: plain.pop(f"sandbox_{name}") for name in _SANDBOX}
+    plain["sandbox"] = {**sandbox, "cpu": seconds(sandbox["cpu"]) if sandbox["cpu"] else None}
     for name in _DURATIONS:
         plain[name] = seconds(plain[name])
     plain |= _ledger(settings)

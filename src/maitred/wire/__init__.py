@@ -16,7 +16,16 @@ from maitred.wire.batch_document import (
     ReportRow,
     RetriedDocument,
 )
-from maitred.wire.body import CommandRun, HandlerRun, JobBody, StageRun, SubmitterBody, check_body, parse_body
+from maitred.wire.body import (
+    CommandRun,
+    HandlerRun,
+    JobBody,
+    ScriptRun,
+    StageRun,
+    SubmitterBody,
+    check_body,
+    parse_body,
+)
 from maitred.wire.codec import decode_body, decode_json, encode_body, encode_json
 from maitred.wire.document import (
     ArtifactEntry,
@@ -97,6 +106,7 @@ __all__ = [
     "RetryBody",
     "RowRun",
     "RunningJob",
+    "ScriptRun",
     "StageRun",
     "StateEvent",
     "SubmitterBody",

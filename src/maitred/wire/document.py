@@ -247,6 +247,18 @@ class BackoffSetting(_Document):
     most: float = Field(description="Seconds at most.")
 
 
+class SandboxSetting(_Document):
+    """What a command and all that it starts may use; sizes in bytes, `cpu` in seconds of each process."""
+
+    memory: int
+    processes: int
+    file_size: int
+    open_files: int
+    disk: int
+    cpu: float | None
+    network: bool
+
+
 class SettingsDocument(_Document):
     """A queue's settings, durations in seconds; a newer server may have more of them."""
 
@@ -257,6 +269,8 @@ class SettingsDocument(_Document):
     classes: list[ClassSetting] = Field([], description="Shortest first; empty if there is only one.")
     elastic: Literal["borrow", "squeeze"] = "borrow"
     interactive: InteractiveSetting | None = None
+    sandbox: SandboxSetting | None = None
+    private_addresses: bool = Field(False, description="Whether addresses in a job may be private ones.")
     stages: list[str] = Field(["processing"], description="The steps of a job, in order.")
     space: int | None = Field(None, description="Bytes for all jobs past `provisioning`; null: no budget.")
     profiles: list[str] | None = Field(None, description="The profiles that a job may name; null: any.")

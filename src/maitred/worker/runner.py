@@ -3,23 +3,25 @@
 import asyncio
 import inspect
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import structlog
 
 from maitred.core.job import COMMAND, Start
-from maitred.core.settings import SECOND, Settings
+from maitred.core.settings import Settings
 from maitred.core.stages import STAGE
 from maitred.errors import ConfigError
 from maitred.service.handlers import Function, Handlers
+from maitred.service.host import Host, this_host
 from maitred.service.order import HANDLER
 from maitred.wire.codec import decode_body
 from maitred.worker.command import run_command
 from maitred.worker.context import enter
 from maitred.worker.outcome import Outcome, completed, failed, raised
 from maitred.worker.run import Run
+from maitred.worker.sandbox import Sandbox
 from maitred.worker.stage_job import StageJob, with_words_of
 from maitred.worker.threads import Threads
 from maitred.worker.undertaker import Undertaker
@@ -36,7 +38,14 @@ class Runner:
     until then its thread takes up a slot.
     """
 
-    def __init__(self, handlers: Handlers, settings: Settings, stuck: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        handlers: Handlers,
+        settings: Settings,
+        stuck: Callable[[int], None],
+        host: Host | None = None,
+        visible: Sequence[str] = (),
+    ) -> None:
         self._staged = settings.staged
         self._functions: dict[str, Function] = (
             {STAGE + name: function for name, function in handlers.stages.items()}
@@ -44,9 +53,9 @@ class Runner:
             else {HANDLER + name: function for name, function in handlers.items()}
         )
         self._is_async = {need: _is_async(function) for need, function in self._functions.items()}
-        self._kill_after = settings.kill_after / SECOND
         self._threads = Threads()
         self._undertaker = Undertaker()
+        self.sandbox = Sandbox(settings, host or this_host(), self._undertaker, visible)
         self._stuck = stuck
 
     @property
@@ -67,7 +76,7 @@ class Runner:
         body = decode_body(start.body)
         job = enter(run, body)
         if start.need == COMMAND:
-            return await run_command(body["run"], self._kill_after, self._undertaker)
+            return await run_command(body["run"], self.sandbox)
         function = self._functions.get(start.need)
         if function is None:
             return failed("no-handler", f"this worker has no {start.need!r}")

@@ -12,9 +12,11 @@ import os
 import secrets
 import socket
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+import msgspec
 import structlog
 
 from maitred.core.floor import MOST_SLOTS
@@ -22,6 +24,7 @@ from maitred.core.job import Lease, Shift
 from maitred.core.settings import SECOND, Settings
 from maitred.errors import ConfigError, StoreError, StoreUnavailable
 from maitred.service.handlers import Handlers
+from maitred.service.host import Host, this_host
 from maitred.store.port import Store
 from maitred.worker.in_hand import InHand
 from maitred.worker.inbox import Inbox
@@ -62,12 +65,15 @@ class Worker:
         *,
         settings: Settings | None = None,
         name: str = "",
+        host: Host | None = None,
+        visible: Sequence[str] = (),
     ) -> None:
         if not 0 <= slots <= MOST_SLOTS:
             raise ConfigError(f"A worker has from 0 to {MOST_SLOTS} slots; run more workers for more.")
         self.name = name or worker_name()
         self._store, self._handlers, self._slots = store, handlers, slots
         self._given = settings
+        self._host, self._visible = host, visible
         self._stuck = 0
         self._joined = False
         self._stopping = asyncio.Event()
@@ -75,6 +81,11 @@ class Worker:
         self._clock = StoreClock()
         self._timekeeper = Timekeeper(store, self._reach, self._clock)
         self._reports = Reports(store, self.name, self._reach, self._heed)
+
+    @property
+    def about(self) -> bytes:
+        """What operators are told of this worker, as JSON; known once it has entered."""
+        return msgspec.json.encode({"sandbox": self._runner.sandbox.enforces})
 
     def stop(self) -> None:
         """Take no more; finish or give back what runs, and end."""
@@ -115,7 +126,13 @@ class Worker:
         else:
             self._settings = self._given
         check_stages(self._handlers, self._settings, self._store.queue)
-        self._runner = Runner(self._handlers, self._settings, self._note_stuck)
+        self._runner = Runner(
+            self._handlers,
+            self._settings,
+            self._note_stuck,
+            self._host or await asyncio.to_thread(this_host),
+            self._visible,
+        )
         self._in_hand = InHand(
             self._carry_out,
             self._clock,

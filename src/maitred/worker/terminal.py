@@ -1,0 +1,154 @@
+"""A program on a pseudo-terminal: what is typed goes in, what it shows comes out, its window has a size."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import pty
+import struct
+import termios
+from collections.abc import Callable
+from pathlib import Path
+
+from maitred.worker.cgroup import Group
+from maitred.worker.output import OnOutput
+from maitred.worker.program import Ended, Watch, end_tree, true_exit
+from maitred.worker.tree import Tree
+
+_CHUNK = 1 << 16
+
+
+class Terminal:
+    """A program that runs on a terminal. `wait` for its end; cancelling that stops it."""
+
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        master: int,
+        *,
+        on_output: OnOutput,
+        kill_after: float,
+        tree: Tree,
+        watch: Watch,
+        group: Group | None,
+        in_bubble: bool,
+    ) -> None:
+        self.pid = process.pid
+        self._process, self._master, self._heard = process, master, on_output
+        self._kill_after, self._tree, self._watch, self._group = kill_after, tree, watch, group
+        self._in_bubble = in_bubble
+        self._loop = asyncio.get_running_loop()
+        self._over = asyncio.Event()
+        self._typed = bytearray()
+        self._loop.add_reader(master, self._read)
+        self._watching = asyncio.ensure_future(watch.run())
+
+    def write(self, data: bytes) -> None:
+        """Type; it waits here while the program does not read."""
+        if not self._over.is_set():
+            self._typed += data
+            self._send()
+
+    @property
+    def unread(self) -> int:
+        """How many bytes were typed that the program has not taken yet."""
+        return len(self._typed)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the window another size; the program hears of it."""
+        if not self._over.is_set():
+            _set_size(self._master, columns, rows)
+
+    async def wait(self, limit: float | None = None) -> Ended:
+        """Wait for the end; after `limit` seconds, or when cancelled, the program is stopped."""
+        stopped = timed_out = False
+        try:
+            async with asyncio.timeout(limit):
+                await self._process.wait()
+        except asyncio.CancelledError:
+            stopped = self._process.returncode is None
+        except TimeoutError:
+            timed_out = self._process.returncode is None
+        finally:
+            self._watching.cancel()
+            await asyncio.shield(self._end())
+        code = true_exit(self._process.returncode or 0, in_bubble=self._in_bubble)
+        hit = self._watch.verdict(code)
+        return Ended(code, hit=hit, killed=self._watch.killed, timed_out=timed_out, stopped=stopped)
+
+    async def _end(self) -> None:
+        await end_tree(self._process, self._tree, self._group, self._kill_after)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                await self._over.wait()
+        self._close()
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._master, _CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            # The last one who had the terminal open is gone.
+            data = b""
+        if data:
+            self._heard("tty", data)
+        else:
+            self._close()
+
+    def _send(self) -> None:
+        with contextlib.suppress(BlockingIOError, OSError):
+            del self._typed[: os.write(self._master, self._typed)]
+        if self._typed and not self._over.is_set():
+            self._loop.add_writer(self._master, self._send)
+        else:
+            self._loop.remove_writer(self._master)
+
+    def _close(self) -> None:
+        if not self._over.is_set():
+            self._over.set()
+            self._loop.remove_reader(self._master)
+            self._loop.remove_writer(self._master)
+            os.close(self._master)
+
+
+async def open_terminal(
+    argv: list[str],
+    *,
+    cwd: Path,
+    env: dict[str, str],
+    size: tuple[int, int],
+    on_output: OnOutput,
+    kill_after: float,
+    tree_of: Callable[[int], Tree],
+    watch_of: Callable[[int], Watch],
+    group: Group | None,
+    in_bubble: bool,
+) -> Terminal:
+    """Start a program on a new terminal."""
+    master, slave = pty.openpty()
+    try:
+        _set_size(slave, *size)
+        os.set_blocking(master, False)
+        process = await asyncio.create_subprocess_exec(
+            *argv, cwd=cwd, env=env, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+        )
+    except BaseException:
+        os.close(master)
+        raise
+    finally:
+        os.close(slave)
+    return Terminal(
+        process,
+        master,
+        on_output=on_output,
+        kill_after=kill_after,
+        tree=tree_of(process.pid),
+        watch=watch_of(process.pid),
+        group=group,
+        in_bubble=in_bubble,
+    )
+
+
+def _set_size(terminal: int, columns: int, rows: int) -> None:
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
