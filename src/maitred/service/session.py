@@ -103,23 +103,24 @@ class Session:
     async def type_in(self, data: bytes) -> None:
         """Pass on what was typed, as fast as the program takes it."""
         await self._claimed.wait()
-        for start in range(0, len(data), PIECE):
-            piece = data[start : start + PIECE]
-            while self._typed - self._taken + len(piece) > max(self._window, PIECE):
+        most = max(1, min(PIECE, self._window // 4))
+        for start in range(0, len(data), most):
+            piece = data[start : start + most]
+            while self._typed - self._taken + len(piece) > self._window:
                 self._room.clear()
                 await self._room.wait()
-            self._typed += len(piece)
-            await self._relay(piece)
+            before, self._typed = self._typed, self._typed + len(piece)
+            await self._relay(piece, before=before)
 
     async def resize(self, size: tuple[int, int]) -> None:
         """Pass on that the terminal has another size."""
         await self._claimed.wait()
         await self._relay(b"", size)
 
-    async def _relay(self, data: bytes, size: tuple[int, int] | None = None) -> None:
+    async def _relay(self, data: bytes, size: tuple[int, int] | None = None, before: int = 0) -> None:
         """Tell the worker, as soon as it has room for it; nobody, if the session is over."""
         had = self._had
-        relayed = write_relayed(Relayed(self._client, had, data))
+        relayed = write_relayed(Relayed(self._client, had, before, data))
         pause = FIRST_PAUSE
         try:
             while not await self._patiently(lambda: self._store.type_in(self._record, relayed, size)):

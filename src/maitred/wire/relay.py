@@ -13,26 +13,27 @@ from typing import NamedTuple
 
 WINDOW = 256 << 10
 CLIENT_BYTES = 8
-_HEAD = struct.Struct(f">{CLIENT_BYTES}sQ")
+_HEAD = struct.Struct(f">{CLIENT_BYTES}sQQ")
 
 
 class Relayed(NamedTuple):
-    """What a client typed, and how many bytes of the terminal it `had` since it has the session."""
+    """What a client typed, after so many bytes `before`, and how many bytes of the terminal it `had`."""
 
     client: bytes
     had: int
-    data: bytes
+    before: int = 0
+    data: bytes = b""
 
 
 def write_relayed(relayed: Relayed) -> bytes:
     """Write it as the store passes it on."""
-    return _HEAD.pack(relayed.client, relayed.had) + relayed.data
+    return _HEAD.pack(relayed.client, relayed.had, relayed.before) + relayed.data
 
 
 def read_relayed(text: bytes) -> Relayed:
     """Read what `write_relayed` wrote."""
-    client, had = _HEAD.unpack_from(text)
-    return Relayed(client, had, text[_HEAD.size :])
+    client, had, before = _HEAD.unpack_from(text)
+    return Relayed(client, had, before, text[_HEAD.size :])
 
 
 def window(output_limit: int) -> int:

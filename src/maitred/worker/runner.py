@@ -22,6 +22,7 @@ from maitred.worker.context import enter
 from maitred.worker.outcome import Outcome, completed, failed, raised
 from maitred.worker.run import Run
 from maitred.worker.sandbox import Sandbox
+from maitred.worker.session import run_session
 from maitred.worker.stage_job import StageJob, with_words_of
 from maitred.worker.threads import Threads
 from maitred.worker.undertaker import Undertaker
@@ -35,7 +36,7 @@ class Runner:
     """Runs jobs with a queue's handlers; in a queue with stages, with the functions of its stages only.
 
     `stuck` is called with 1 when a blocking handler outlives its stop, and with -1 when it returns at last:
-    until then its thread takes up a slot.
+    until then its thread takes up a slot. `stopping` is set when the worker is to end.
     """
 
     def __init__(
@@ -45,7 +46,9 @@ class Runner:
         stuck: Callable[[int], None],
         host: Host | None = None,
         visible: Sequence[str] = (),
+        stopping: asyncio.Event | None = None,
     ) -> None:
+        self._settings, self._stopping = settings, stopping or asyncio.Event()
         self._staged = settings.staged
         self._functions: dict[str, Function] = (
             {STAGE + name: function for name, function in handlers.stages.items()}
@@ -76,6 +79,8 @@ class Runner:
         body = decode_body(start.body)
         job = enter(run, body)
         if start.need == COMMAND:
+            if "session" in body:
+                return await run_session(run, body["run"], self.sandbox, self._settings, self._stopping)
             return await run_command(body["run"], self.sandbox)
         function = self._functions.get(start.need)
         if function is None:
