@@ -18,7 +18,7 @@ from maitred.http.server import address
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
 from maitred.service.handlers import Handlers
-from maitred.store.port import Store, Stores
+from maitred.store.port import Stores
 from maitred.wire.codec import encode_json
 from maitred.worker import Worker
 from tests.waiting import eventually
@@ -89,7 +89,7 @@ class Parlour:
 
     async def set(self, **changes: Any) -> None:
         """Change the queue's settings; durations in seconds."""
-        fields = {
+        fields: dict[str, Any] = {
             name: round(value * SECOND) if isinstance(value, float) else value
             for name, value in changes.items()
         }
@@ -163,6 +163,3 @@ class Parlour:
         job = await eventually(look)
         assert job is not None
         return job
-
-
-__all__ = ["ANN", "Guest", "Parlour", "Store"]

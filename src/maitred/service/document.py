@@ -7,6 +7,7 @@ from typing import Any
 
 from maitred.core.estimate import Estimate
 from maitred.core.job import Band, Held, Job, Phase, Run, Submitter, View
+from maitred.core.output import Chunk
 from maitred.core.reason import delay_reason, waiting_for
 from maitred.core.settings import Settings
 from maitred.core.stages import last_successful, name_of
@@ -227,3 +228,22 @@ def _entry(run: Run, settings: Settings, end: str | None) -> Document:
         "end": end,
         "code": run.code or None,
     }
+
+
+def chunk_document(chunk: Chunk) -> Document:
+    """Give a piece of what a job said."""
+    return {
+        **_heard(chunk),
+        "stream": chunk.stream,
+        "text": chunk.data.decode(errors="replace"),
+        "cut": chunk.cut,
+    }
+
+
+def progress_event(chunk: Chunk) -> Document:
+    """Give a piece in which a job says how far it is."""
+    return {**_heard(chunk), **decode_json(chunk.data)}
+
+
+def _heard(chunk: Chunk) -> Document:
+    return {"number": chunk.number, "at": iso(chunk.at), "attempt": chunk.attempt}

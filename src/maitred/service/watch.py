@@ -20,7 +20,7 @@ from maitred.service.document import (
     Document,
     chunk_document,
     place_document,
-    progress_document,
+    progress_event,
     result_document,
     state_document,
 )
@@ -163,7 +163,7 @@ class Watch(Telling):
                 continue
             self.spoken = chunk.number
             if chunk.stream == "progress":
-                self._tell(Told("progress", progress_document(chunk), self._id(entry, self.digest)))
+                self._tell(Told("progress", progress_event(chunk), self._id(entry, self.digest)))
             elif chunk.stream != "control":
                 self._tell(Told("output", chunk_document(chunk), self._id(entry, self.digest)))
 

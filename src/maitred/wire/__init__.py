@@ -47,7 +47,17 @@ from maitred.wire.document import (
     TimelineEntry,
     WorkerDocument,
 )
-from maitred.wire.events import EVENTS, AnyEvent, PlaceEvent, ResetEvent, ResultEvent, StateEvent, WatchEvent
+from maitred.wire.events import (
+    EVENTS,
+    AnyEvent,
+    OutputEvent,
+    PlaceEvent,
+    ProgressEvent,
+    ResetEvent,
+    ResultEvent,
+    StateEvent,
+    WatchEvent,
+)
 from maitred.wire.request import (
     CancelBody,
     CheckBody,
@@ -87,12 +97,14 @@ __all__ = [
     "MoveBody",
     "OutputDocument",
     "OutputPiece",
+    "OutputEvent",
     "Page",
     "PauseBody",
     "PlaceEvent",
     "PriorityBody",
     "Problem",
     "ProfileDocument",
+    "ProgressEvent",
     "Progress",
     "QueueDocument",
     "Reason",
