@@ -4,9 +4,11 @@ import asyncio
 import contextlib
 import json
 import re
+import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
@@ -32,7 +34,7 @@ class Guest:
 
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
-        self.shown = b""
+        self.shown = bytearray()
         self.told: list[dict[str, Any]] = []
         self._read = 0
 
@@ -130,9 +132,14 @@ class Parlour:
 
     @contextlib.asynccontextmanager
     async def guest(self, url: str | None = None) -> AsyncIterator[Guest]:
-        """Connect a client."""
-        async with connect(url or self.address, max_size=None) as connection:
-            yield Guest(connection)
+        """Connect a client; little is on the way to it that it has not read."""
+        where = urlsplit(url or self.address)
+        with socket.socket() as narrow:
+            narrow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+            narrow.connect((where.hostname, where.port))
+            narrow.setblocking(False)
+            async with connect(where.geturl(), sock=narrow, max_size=None, max_queue=4) as connection:
+                yield Guest(connection)
 
     @contextlib.asynccontextmanager
     async def session(self, *command: str, **frame: Any) -> AsyncIterator[Guest]:

@@ -1,9 +1,8 @@
 """Clients that drop come back to their session, at any server; one has it at a time."""
 
-from maitred.core.job import Phase
 from tests.sessions.parlour import Guest, Parlour
 
-COUNT = "i=0; while read x; do i=$((i+1)); echo line $i $x; done"
+COUNT = "stty -echo; echo go; i=0; while read x; do i=$((i+1)); echo line $i $x; done"
 
 
 async def lines(guest: Guest, *words: str) -> None:
@@ -16,8 +15,9 @@ async def test_a_client_that_drops_goes_on_at_another_server_at_the_byte_where_i
     parlour: Parlour,
 ) -> None:
     async with parlour.server() as other:
-        async with parlour.session("sh", "-c", f"stty -echo; {COUNT}") as guest:
+        async with parlour.session("sh", "-c", COUNT) as guest:
             name = guest.told[0]["session"]
+            await guest.until("go\r\n")
             await lines(guest, "a", "b")
             await guest.types("c\rd\r")
         had = len(guest.shown)
@@ -27,7 +27,7 @@ async def test_a_client_that_drops_goes_on_at_another_server_at_the_byte_where_i
             assert (started["session"], started["at"]) == (name, had)
             await lines(again, "e")
             whole = (guest.shown + again.shown).decode()
-            assert whole == "".join(f"line {n} {x}\r\n" for n, x in enumerate("abcde", 1))
+            assert whole == "go\r\n" + "".join(f"line {n} {x}\r\n" for n, x in enumerate("abcde", 1))
 
 
 async def test_a_client_that_does_not_say_what_it_has_is_shown_the_last_screens(parlour: Parlour) -> None:
@@ -46,15 +46,16 @@ async def test_a_client_that_does_not_say_what_it_has_is_shown_the_last_screens(
 
 async def test_what_is_no_longer_kept_is_told_as_cut(empty: Parlour) -> None:
     await empty.set(output_limit=100_000)
-    async with empty.worker(), empty.session("sh", "-c", "seq 30000; echo do''ne; cat") as guest:
-        name = guest.told[0]["session"]
-        await guest.until("done\r\n")
-    async with empty.guest() as again:
-        await again.says({"session": name, "received": 10})
-        cut = await again.status("cut")
-        await again.until("done\r\n")
-        assert 10 + cut["bytes"] + len(again.shown) == len(guest.shown)
-        assert guest.shown.endswith(again.shown)
+    async with empty.worker():
+        async with empty.session("sh", "-c", "seq 30000; echo do''ne; cat") as guest:
+            name = guest.told[0]["session"]
+            await guest.until("done\r\n")
+        async with empty.guest() as again:
+            await again.says({"session": name, "received": 10})
+            cut = await again.status("cut")
+            await again.until("done\r\n")
+            assert 10 + cut["bytes"] + len(again.shown) == len(guest.shown)
+            assert guest.shown.endswith(again.shown)
 
 
 async def test_a_newer_client_takes_over_and_the_older_is_told(parlour: Parlour) -> None:
@@ -94,13 +95,15 @@ async def test_a_client_that_stays_is_never_abandoned_though_nothing_happens(emp
 
 
 async def test_a_warning_that_holds_is_told_to_whoever_comes_back(empty: Parlour) -> None:
-    await empty.set(interactive_idle=30.0)
-    async with empty.worker(), empty.session("cat") as guest:
-        name = guest.told[0]["session"]
-        await guest.status("halting")
-    async with empty.guest() as again:
-        await again.says({"session": name})
-        assert (await again.status("halting"))["reason"]["code"] == "idle"
-        await again.types("x\r")
-        await again.until("x.*x")
-        assert (await empty.job(again.told[0]["id"])).phase is Phase.RUNNING
+    await empty.set(grace=10.0)
+    async with empty.worker() as worker:
+        async with empty.session("cat") as guest:
+            worker.stop()
+            first = await guest.status("halting")
+        async with empty.guest() as again:
+            await again.says({"session": guest.told[0]["session"]})
+            halting = await again.status("halting")
+            assert (halting["reason"], again.told[0]["status"]) == (first["reason"], "started")
+            assert halting["seconds"] < first["seconds"]
+            await again.types("\x04")
+            assert (await again.status("ended"))["code"] is None
