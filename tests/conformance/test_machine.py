@@ -82,7 +82,9 @@ class Comparison(Both):
     @rule(worker=st.sampled_from(WORKERS), data=st.data())
     def say(self, worker: str, data: st.DataObject) -> None:
         leases = self.leases(worker, data)
-        sayings = [Saying(lease, data.draw(parts)) for lease in leases + leases[:1]]
+        sayings = [
+            Saying(lease, data.draw(parts), data.draw(st.integers(0, 4))) for lease in leases + leases[:1]
+        ]
         self.both(lambda store: store.say(worker, sayings))
 
     @rule(worker=st.sampled_from(WORKERS), files=artifacts, data=st.data())

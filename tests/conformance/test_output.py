@@ -29,7 +29,8 @@ async def start(store: Store) -> Start:
 
 
 async def say(store: Store, start: Start, *parts: Part, worker: str = "w") -> list[Lease]:
-    return await store.say(worker, [Saying(start.lease, parts)])
+    output = await store.output(start.id, start.version, 0, 1)
+    return await store.say(worker, [Saying(start.lease, parts, output.last if output else 0)])
 
 
 async def heard(store: Store, after: int = 0, limit: int = 100, version: int | None = None) -> Output:

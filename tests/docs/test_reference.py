@@ -21,7 +21,18 @@ from maitred.store.valkey.keys import NAMES, QUEUES
 from tests.docs.pages import ROOT, rows
 
 DOCS = ROOT / "docs"
-NO_DURATION = {"order", "eager", "attempts", "max_body", "total", "per_submitter", "url", "durability"}
+NO_DURATION = {
+    "order",
+    "eager",
+    "attempts",
+    "max_body",
+    "output",
+    "artifacts",
+    "total",
+    "per_submitter",
+    "url",
+    "durability",
+}
 
 
 def defaults() -> dict[str, str]:

@@ -24,7 +24,7 @@ class Part(NamedTuple):
 
 
 class Saying(NamedTuple):
-    """What one run says, after so many parts that it said `before`; those that come twice are kept once."""
+    """What one run says after so many parts that it said `before`; what is told twice is kept once."""
 
     lease: "Lease"
     parts: tuple[Part, ...]
@@ -74,10 +74,11 @@ class ArtifactView(NamedTuple):
 
 def merged(sayings: Iterable[Saying]) -> list[Saying]:
     """Put together what is said of the same run, in the order in which it is said."""
-    parts: dict[Lease, tuple[Part, ...]] = {}
-    for lease, said, _ in sayings:
-        parts[lease] = parts.get(lease, ()) + said
-    return [Saying(lease, said) for lease, said in parts.items()]
+    found: dict[Lease, Saying] = {}
+    for each in sayings:
+        known = found.get(each.lease)
+        found[each.lease] = known._replace(parts=known.parts + each.parts) if known else each
+    return list(found.values())
 
 
 def unique(artifacts: Iterable[Artifact]) -> tuple[Artifact, ...]:

@@ -6,21 +6,27 @@ bounded too. When there is more than the limit the oldest go, a bounded number w
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from maitred.core.output import Artifact, Chunk, Part
 
 PIECE_COST = 32
 DROPPED_PER_SAYING = 1000
+NOBODY = bytes(16)
 
 
 @dataclass(slots=True)
 class Spoken:
-    """What is kept of one version: the pieces, what they count, and the number of the last that was said."""
+    """What is kept of one version: the pieces, what they count, and the number of the last that was said.
+
+    `heard` is how many parts the run with the token `speaker`, the last to speak, has said.
+    """
 
     last: int = 0
     size: int = 0
     chunks: deque[Chunk] = field(default_factory=deque)
+    speaker: bytes = NOBODY
+    heard: int = 0
 
     @property
     def first(self) -> int:
@@ -29,7 +35,13 @@ class Spoken:
 
     def copy(self) -> "Spoken":
         """Copy it, so that what is said later is not seen."""
-        return Spoken(self.last, self.size, deque(self.chunks))
+        return replace(self, chunks=deque(self.chunks))
+
+    def news(self, token: bytes, parts: Sequence[Part], before: int) -> Sequence[Part]:
+        """Give those of a run's parts that were not heard yet: what is told again may have been heard."""
+        known = self.heard if token == self.speaker else 0
+        self.speaker, self.heard = token, max(known, before + len(parts))
+        return parts[max(0, known - before) :]
 
 
 class Sayings:
@@ -40,11 +52,15 @@ class Sayings:
         self.streams: dict[int, Spoken] = {}
         self.files: dict[int, tuple[Artifact, ...]] = {}
 
+    def of(self, record: int) -> Spoken:
+        """Give what a record said, to be added to."""
+        return self.streams.setdefault(record, Spoken())
+
     def add(self, record: int, attempt: int, parts: Sequence[Part], now: int, limit: int) -> None:
         """Append what a run says, and drop the oldest pieces of it all if that is too much."""
         if not parts:
             return
-        spoken = self.streams.setdefault(record, Spoken())
+        spoken = self.of(record)
         for stream, data, cut in parts:
             spoken.last += 1
             spoken.chunks.append(Chunk(spoken.last, now, attempt, stream, data, cut))

@@ -24,9 +24,10 @@ class Speaking(Submitting):
         """Keep what runs say; give the leases that are lost."""
         lost = []
         with self._verb(now, dice):
-            for lease, parts, _ in merged(sayings):
+            for lease, parts, before in merged(sayings):
                 if self._speaks(worker, lease):
-                    self._say(self.jobs[lease.record], parts)
+                    spoken = self.sayings.of(lease.record)
+                    self._say(self.jobs[lease.record], spoken.news(lease.token, parts, before))
                 else:
                     lost.append(lease)
         return lost

@@ -7,7 +7,6 @@ from typing import Any
 
 from maitred.core.estimate import Estimate
 from maitred.core.job import Band, Held, Job, Phase, Run, Submitter, View
-from maitred.core.output import Chunk
 from maitred.core.reason import delay_reason, waiting_for
 from maitred.core.settings import Settings
 from maitred.core.stages import last_successful, name_of
@@ -32,7 +31,7 @@ def job_document(queue: str, view: View, settings: Settings, estimate: Estimate 
         **_place(view, settings),
         "estimate": estimate and estimate_document(estimate),
         "duration": _duration(view, settings),
-        "progress": progress_document(job),
+        "progress": progress_document(job.progress),
         "holds": [hold_document(hold) for hold in view.holds],
         "space_needed": job.space or None,
         "identifiers": decode_json(job.identifiers) if job.identifiers else {},
@@ -120,19 +119,9 @@ def submitter_document(job: Job) -> Document:
     return {"type": job.submitter.type, "id": job.submitter.id}
 
 
-def progress_document(job: Job) -> Document | None:
-    """Give how far the run says that it is; None where it says nothing that can be read."""
-    try:
-        said = decode_json(job.progress) if job.progress else None
-    except ValueError:
-        return None
-    if not isinstance(said, dict):
-        return None
-    fraction, message = said.get("fraction"), said.get("message")
-    return {
-        "fraction": fraction if isinstance(fraction, int | float) else None,
-        "message": message if isinstance(message, str) else None,
-    }
+def progress_document(progress: bytes) -> Document | None:
+    """Give how far a run says that it is, in its worker's words; None where it says nothing."""
+    return decode_json(progress) if progress else None
 
 
 def _state(job: Job, settings: Settings) -> Document:
@@ -228,22 +217,3 @@ def _entry(run: Run, settings: Settings, end: str | None) -> Document:
         "end": end,
         "code": run.code or None,
     }
-
-
-def chunk_document(chunk: Chunk) -> Document:
-    """Give a piece of what a job said."""
-    return {
-        **_heard(chunk),
-        "stream": chunk.stream,
-        "text": chunk.data.decode(errors="replace"),
-        "cut": chunk.cut,
-    }
-
-
-def progress_event(chunk: Chunk) -> Document:
-    """Give a piece in which a job says how far it is."""
-    return {**_heard(chunk), **decode_json(chunk.data)}
-
-
-def _heard(chunk: Chunk) -> Document:
-    return {"number": chunk.number, "at": iso(chunk.at), "attempt": chunk.attempt}

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, get_args
 from maitred.core.output import Artifact, Chunk, Output, Stream
 from maitred.errors import Fault, InvalidJob, UnknownArtifact, UnknownJob
 from maitred.service.document import Document
-from maitred.service.moment import iso
+from maitred.service.output import READ_AT_ONCE, chunk_document, pages
 
 if TYPE_CHECKING:
     from maitred.service.desk import Desk
 
 STREAMS: tuple[str, ...] = get_args(Stream)
-READ_AT_ONCE = 500
 # What is for people to read; the others are for programs.
 TEXT = ("stdout", "stderr", "log", "tty")
 
@@ -42,7 +41,7 @@ class OutputDesk:
             for chunk in page.chunks:
                 if len(items) < limit:
                     following = chunk.number + 1
-                    items += [_piece(chunk)] if chunk.stream in wanted else []
+                    items += [chunk_document(chunk)] if chunk.stream in wanted else []
             if len(items) == limit:
                 break
         return {"items": items, "first": page.first, "next": following, "ended": page.ended}
@@ -68,15 +67,11 @@ class OutputDesk:
         return found
 
     async def _pages(self, queue: str, id: str, version: int | None, begin: int) -> AsyncIterator[Output]:
-        after = begin - 1
-        while True:
-            page = await self._desk.store(queue).output(id, version, after, READ_AT_ONCE)
-            if page is None:
-                raise UnknownJob(queue, id)
+        page = None
+        async for page in pages(self._desk.store(queue), id, version, begin - 1):
             yield page
-            if not page.chunks or page.chunks[-1].number == page.last:
-                return
-            after = page.chunks[-1].number
+        if page is None:
+            raise UnknownJob(queue, id)
 
 
 class _Text:
@@ -108,14 +103,3 @@ def _one(stream: str) -> tuple[str, ...]:
     if stream not in STREAMS:
         raise InvalidJob([Fault("stream", f"must be one of {', '.join(STREAMS)}")])
     return (stream,)
-
-
-def _piece(chunk: Chunk) -> Document:
-    return {
-        "number": chunk.number,
-        "at": iso(chunk.at),
-        "attempt": chunk.attempt,
-        "stream": chunk.stream,
-        "text": chunk.data.decode(errors="replace"),
-        "cut": chunk.cut,
-    }

@@ -1,8 +1,8 @@
 """One watcher of one job: what it is told, in order, and where it can go on when it comes back.
 
-A version of a job is followed to its end. Each event but `place` has an id made of the entry that it comes from,
-the version, a mark of the state that was told last, and the number of the last piece of output, so that a
-watcher that comes back hears what it has not heard, and nothing twice. A `place` is only good for the moment.
+A version of a job is followed to its end. Each event but `place` has an id made of the entry that it comes
+from, the version, a mark of the state that was told last, and the number of the last piece of output, so that
+a watcher that comes back hears what it has not heard, and nothing twice. A `place` is good for the moment.
 """
 
 from collections.abc import Sequence
@@ -16,15 +16,9 @@ from maitred.core.job import Phase, View
 from maitred.core.output import Chunk
 from maitred.core.settings import SECOND, Settings
 from maitred.core.stages import STAGE
-from maitred.service.document import (
-    Document,
-    chunk_document,
-    place_document,
-    progress_event,
-    result_document,
-    state_document,
-)
+from maitred.service.document import Document, place_document, result_document, state_document
 from maitred.service.lanes import standing
+from maitred.service.output import chunk_document, step_document
 from maitred.service.recent import EntryId, JobEvent, entry_id, show_entry
 from maitred.service.telling import Telling, Told
 from maitred.wire import encode_json
@@ -163,7 +157,7 @@ class Watch(Telling):
                 continue
             self.spoken = chunk.number
             if chunk.stream == "progress":
-                self._tell(Told("progress", progress_event(chunk), self._id(entry, self.digest)))
+                self._tell(Told("progress", step_document(chunk), self._id(entry, self.digest)))
             elif chunk.stream != "control":
                 self._tell(Told("output", chunk_document(chunk), self._id(entry, self.digest)))
 

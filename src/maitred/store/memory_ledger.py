@@ -176,8 +176,9 @@ class LedgerVerbs(ABC):
 
     async def attend(self, ids: Sequence[str]) -> None:
         """Note that somebody watches jobs."""
-        self._house.attend(ids, self._clock(), self._dice())
-        self._ring()
+        if ids:
+            self._house.attend(ids, self._clock(), self._dice())
+            self._ring()
 
     async def lock_notices(self, owner: str, token: bytes, limit: int) -> list[NoticeErrand]:
         """Lock notices that are due."""

@@ -96,9 +96,7 @@ class ResetEvent(AnyEvent):
 
 WatchEvent = StateEvent | PlaceEvent | OutputEvent | ProgressEvent | ResultEvent | ResetEvent
 
-EVENTS: dict[
-    str, type[StateEvent | PlaceEvent | OutputEvent | ProgressEvent | ResultEvent | ResetEvent]
-] = {
+EVENTS: dict[str, type[StateEvent | PlaceEvent | OutputEvent | ProgressEvent | ResultEvent | ResetEvent]] = {
     "state": StateEvent,
     "place": PlaceEvent,
     "output": OutputEvent,

@@ -27,8 +27,9 @@ _log = structlog.get_logger()
 
 
 class InHand:
-    """The runs of one worker by lease, what is `parting`: over, with words that the store has not heard, and what
-    was given up and is still to be handed back.
+    """The runs of one worker by lease, and what was given up and is still to be handed back.
+
+    What is `parting` is over, and has words that the store has not heard.
 
     `carry_out` does the work of a start; it gives None if it must not begin at the moment. Jobs that start
     when the worker is `stopping`, or come so late that their time is over before they begin, are handed back.
@@ -40,9 +41,9 @@ class InHand:
         clock: StoreClock,
         reach: Reach,
         reports: Reports,
-        voice: Voice,
         stopping: asyncio.Event,
         *,
+        voice: Voice,
         time_limit: int,
     ) -> None:
         self.runs: dict[Lease, Run] = {}

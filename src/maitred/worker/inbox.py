@@ -1,4 +1,4 @@
-"""Reads what the store pushes: what this worker is to start, to stop, to leave less time, or what was typed."""
+"""Reads what the store pushes: what to start, to stop, to leave less time, and what was typed for it."""
 
 from maitred.core.job import Lower, Message, Start, Stop, Typed
 from maitred.store.port import Store

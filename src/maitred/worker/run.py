@@ -16,7 +16,19 @@ class Run:
     `voice`.
     """
 
-    __slots__ = ("_asked", "_awaited", "_typed", "_voice", "at", "code", "lease", "limit", "start", "task", "why")
+    __slots__ = (
+        "_asked",
+        "_awaited",
+        "_typed",
+        "_voice",
+        "at",
+        "code",
+        "lease",
+        "limit",
+        "start",
+        "task",
+        "why",
+    )
 
     task: "asyncio.Task[Outcome | None]"
 

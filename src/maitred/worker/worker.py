@@ -139,14 +139,8 @@ class Worker:
             self._clock,
             self._reach,
             self._reports,
-            Voice(
-                self._store,
-                self.name,
-                self._reach,
-                lambda lease: self._in_hand.lose(lease),
-                limit=self._settings.output_limit,
-            ),
             self._stopping,
+            voice=Voice(self._store, self.name, self._reach, self._lose, limit=self._settings.output_limit),
             time_limit=self._settings.time_limit,
         )
         self._lease = LeaseKeeper(
@@ -198,6 +192,9 @@ class Worker:
             self._in_hand.begin(start)
         if not shift.known:
             self._reach.doubtful.set()
+
+    def _lose(self, lease: Lease) -> None:
+        self._in_hand.lose(lease)
 
     async def _renew(self) -> Shift:
         return await self._store.renew(self.name, self._held())

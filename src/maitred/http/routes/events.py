@@ -18,7 +18,7 @@ router = APIRouter(
 )
 
 _STREAM = {
-    "description": "Events, as `text/event-stream`: `state`, `place`, `output`, `progress`, `result` and `reset`.",
+    "description": "As `text/event-stream`: `state`, `place`, `output`, `progress`, `result` and `reset`.",
     "content": {
         EVENT_STREAM: {
             "schema": {
@@ -56,8 +56,9 @@ async def events(
     """Answer with the present state and place, and then with each change until the job has ended.
 
     `state` comes when the state changes, `place` while the job waits and its position, reason or estimate
-    moves, `output` and `progress` while it runs, `result` once at the end. With `Last-Event-ID` the stream goes on after that event; if that is too
-    long ago a `reset` comes first, and then the present. 204 if that event was the last one.
+    moves, `output` and `progress` while it runs, `result` once at the end. With `Last-Event-ID` the stream
+    goes on after that event; if that is too long ago a `reset` comes first, and then the present. 204 if that
+    event was the last one.
     """
     watch = await desk.watch(queue, id, version, last_event_id or None)
     return Response(status_code=204) if watch is None else EventStream(watch)

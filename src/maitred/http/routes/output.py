@@ -10,7 +10,7 @@ from starlette.responses import Response
 from maitred.http.answer import answer
 from maitred.http.describe import answers
 from maitred.http.incoming import Name, TheDesk, Version, only_known
-from maitred.service.output_desk import READ_AT_ONCE
+from maitred.service.output import READ_AT_ONCE
 from maitred.wire import OutputDocument
 
 ANY_TYPE = "application/octet-stream"

@@ -212,9 +212,10 @@ def _read_outputs(snapshot: Snapshot, keys: dict[str, Any]) -> None:
     """Read what runs said and left behind; a stream's head must say what it holds."""
     for name, content in _named(keys, "Output"):
         kept = _pairs(content)
-        first, last, size = decode_head(kept.pop(b""))
+        first, last, size, speaker, heard = decode_head(kept.pop(b""))
         chunks = [decode_chunk(int(number), kept[number]) for number in sorted(kept, key=int)]
-        spoken = snapshot.outputs[int.from_bytes(raw(name), "big")] = Spoken(last, size, deque(chunks))
+        spoken = Spoken(last, size, deque(chunks), speaker, heard)
+        snapshot.outputs[int.from_bytes(raw(name), "big")] = spoken
         if spoken.first != first:
             raise ValueError(f"a stream is said to begin with {first}, it has {sorted(kept)}")
     for name, content in _named(keys, "Artifacts"):

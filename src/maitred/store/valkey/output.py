@@ -18,8 +18,8 @@ class OutputVerbs(LedgerVerbs):
         """Keep what runs say."""
         all_said = merged(sayings)
         args: list[Any] = []
-        for (record, token), parts, _ in all_said:
-            args += (record_key(record), token, encode_parts(parts))
+        for (record, token), parts, before in all_said:
+            args += (record_key(record), token, before, encode_parts(parts))
         heard = set(await self._call("say", worker, *args))
         return [saying.lease for at, saying in enumerate(all_said) if at not in heard]
 

@@ -10,7 +10,7 @@ from maitred.store.valkey.records import Reader, raw, text
 STREAMS: tuple[Stream, ...] = get_args(Stream)
 _PART = struct.Struct("<BdI")
 _PIECE = struct.Struct("<dHBd")
-_HEAD = struct.Struct("<ddd")
+_HEAD = struct.Struct("<ddd16sd")
 
 
 def encode_parts(parts: Sequence[Part]) -> bytes:
@@ -28,10 +28,10 @@ def decode_chunk(number: int, piece: bytes) -> Chunk:
     return Chunk(number, int(at), attempt, STREAMS[stream], piece[_PIECE.size :], int(cut))
 
 
-def decode_head(head: bytes) -> tuple[int, int, int]:
-    """Read the first and last number of a stream, and what its pieces count."""
-    first, last, size = _HEAD.unpack(head)
-    return int(first), int(last), int(size)
+def decode_head(head: bytes) -> tuple[int, int, int, bytes, int]:
+    """Read first and last number of a stream, what its pieces count, who spoke last and how many parts."""
+    first, last, size, speaker, heard = _HEAD.unpack(head)
+    return int(first), int(last), int(size), speaker, int(heard)
 
 
 def encode_artifacts(artifacts: Iterable[Artifact]) -> list[bytes]:

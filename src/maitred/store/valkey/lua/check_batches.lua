@@ -13,11 +13,11 @@ end
 
 -- Puts a job into a batch, or out of it, with the list that it is in when it has ended.
 local function set_batch(q, r, id)
-  local before = checking.list_of_ended(q, r)
+  local before = notices.list_of_ended(q, r)
   change_extra(q, r).batch = id
   if r.phase == 'E' then
     call('ZREM', q.prefix .. before, r.key)
-    call('ZADD', q.prefix .. checking.list_of_ended(q, r), r.ended, r.key)
+    call('ZADD', q.prefix .. notices.list_of_ended(q, r), r.ended, r.key)
   end
 end
 
