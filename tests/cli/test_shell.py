@@ -89,7 +89,9 @@ def up(house: House) -> House:
     return house
 
 
-def test_a_shell_is_a_terminal_with_its_size_its_keys_and_its_exit_status(up: House, desks: list[Desk]) -> None:
+def test_a_shell_is_a_terminal_with_its_size_its_keys_and_its_exit_status(
+    up: House, desks: list[Desk]
+) -> None:
     desks.append(desk := Desk(up.home))
     desk.until(r"\$ ")
     desk.types("stty size\r")

@@ -131,7 +131,8 @@ def _keys_as_they_are() -> Iterator[bool]:
         yield False
         return
     before = termios.tcgetattr(keys)
-    tty.setraw(keys)
+    # What was typed ahead is kept.
+    tty.setraw(keys, termios.TCSADRAIN)
     try:
         yield True
     finally:

@@ -46,6 +46,7 @@ class Runner:
         stuck: Callable[[int], None],
         host: Host | None = None,
         visible: Sequence[str] = (),
+        *,
         stopping: asyncio.Event | None = None,
     ) -> None:
         self._settings, self._stopping = settings, stopping or asyncio.Event()

@@ -22,8 +22,8 @@ DESCRIPTION = """\
 `{"key"?, "submitter", "command", "files"?, "terminal"?: [columns, rows]}`, or
 `{"session", "received"?, "terminal"?}` to take one up again within 30 s. The answer comes at once,
 `{"status": "started", "id", "session", "at"}` or
-`{"status": "denied", "reason": {"code", "text"}, "errors"?}`. Then binary frames are what is typed and what the
-terminal shows. Text frames are `{"resize": [columns, rows]}` from the client; from the server
+`{"status": "denied", "reason": {"code", "text"}, "errors"?}`. Then binary frames are what is typed and what
+the terminal shows. Text frames are `{"resize": [columns, rows]}` from the client; from the server
 `{"status": "halting", "seconds", "reason"}`, and at last `{"status": "ended", "code", "exit"}`."""
 
 # How long the first frame may take, in seconds.
