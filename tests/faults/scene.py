@@ -266,6 +266,8 @@ class Scene:
             "PYTHONPATH": str(Path(maitred.__file__).parents[1]),
             "TMPDIR": str(self.temporary),
             "PYTHONUNBUFFERED": "1",
+            # Its programs write into the scene's log.
+            "MAITRED_WORKER__ISOLATE": "false",
         }
         said = self.home / f"said-{len(self.commands)}"
         with said.open("wb") as output, said.with_suffix(".err").open("wb") as errors:

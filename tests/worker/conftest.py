@@ -11,6 +11,7 @@ import pytest
 from maitred.core.job import Job, Order, Phase, Submitter, View
 from maitred.core.settings import SECOND, Settings
 from maitred.service.handlers import Handlers
+from maitred.service.host import Host
 from maitred.store.port import Store, Stores
 from maitred.wire.codec import encode_json
 from maitred.worker import Worker
@@ -34,6 +35,7 @@ class Kitchen:
         self.store = store
         self.handlers = Handlers()
         self.settings = Settings()
+        self.host: Host | None = None
 
     async def set(self, **changes: Any) -> None:
         """Change the queue's settings; durations in seconds."""
@@ -47,7 +49,7 @@ class Kitchen:
     @asynccontextmanager
     async def worker(self, slots: int = 2) -> AsyncIterator[Worker]:
         """Run a worker for the time of the block, and stop it in order afterwards."""
-        worker = Worker(self.store, self.handlers, slots)
+        worker = Worker(self.store, self.handlers, slots, host=self.host)
         task = asyncio.create_task(worker.run())
         try:
             yield worker

@@ -1,15 +1,13 @@
 """Commands run in a room of their own, and nothing of them is left."""
 
-import contextlib
 import json
-import secrets
-from pathlib import Path
 
 import pytest
 
 from maitred.core.job import Phase
 from tests.waiting import eventually
 from tests.worker.conftest import Kitchen
+from tests.worker.processes import running, unlikely_nap
 
 
 @pytest.fixture(params=["valkey"])
@@ -90,17 +88,3 @@ async def test_a_cancelled_command_is_ended(kitchen: Kitchen) -> None:
         await kitchen.store.cancel("job", "")
         await eventually(free)
         assert not running(nap)
-
-
-def unlikely_nap() -> str:
-    """Give a time to sleep that nobody else sleeps for."""
-    return f"300.{secrets.randbits(60)}"
-
-
-def running(nap: str) -> bool:
-    """Tell whether anybody sleeps for that time."""
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            if entry.read_bytes().split(b"\0")[:2] == [b"sleep", nap.encode()]:
-                return True
-    return False

@@ -1,25 +1,25 @@
 """Commands: a program with its files in a room of its own, and what became of it as an outcome."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from signal import Signals
 from typing import Any
 
-from maitred.core.output import Artifact, Part
+from maitred.core.output import Artifact
 from maitred.service.fetch import FetchFailed
 from maitred.worker.outcome import Outcome, completed, failed, interrupted
-from maitred.worker.output import Telling
+from maitred.worker.output import Say, Telling
 from maitred.worker.program import Ended
 from maitred.worker.room import Room
 from maitred.worker.sandbox import Sandbox
 
-Keep = Callable[[list[Artifact]], None]
+Keep = Callable[[list[Artifact]], Awaitable[None]]
 
 
 async def run_command(
     run: dict[str, Any],
     sandbox: Sandbox,
     *,
-    say: Callable[[Part], None] | None = None,
+    say: Say | None = None,
     keep: Keep | None = None,
 ) -> Outcome:
     """Run a command to its end. Cancelling this stops it, and what it has printed is in the outcome.
@@ -39,21 +39,20 @@ async def _run_in(
     room: Room,
     run: dict[str, Any],
     sandbox: Sandbox,
-    say: Callable[[Part], None] | None,
+    say: Say | None,
     keep: Keep | None,
 ) -> Outcome:
     telling = Telling(say, sandbox.output_limit) if say else None
     ended = await room.run(run["command"], on_output=telling.heard if telling else None)
-    if telling and say:
-        for part in telling.end():
-            say(part)
+    if telling:
+        telling.end()
     shown: dict[str, Any] = {"exit": ended.exit, "stdout": ended.stdout, "stderr": ended.stderr}
     if ended.hit:
         shown["hit"] = ended.hit
     if names := run.get("artifacts"):
         kept, refused = await room.collect(names, sandbox.artifact_limit)
         if keep:
-            keep(kept)
+            await keep(kept)
         if refused:
             shown["artifacts_refused"] = refused
     if ended.stopped:

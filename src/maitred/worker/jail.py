@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 from maitred.core.settings import SECOND, Settings
 from maitred.service.host import Host
+from maitred.worker.tree import threads_of
 
 HOME = "/home/job"
 USER = 1000
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ")
 # A program's data may be more than its memory for a moment: the watch over all of its processes is the rule,
 # and the rlimit stops the one that is quicker than the watch.
-_DATA = 2
+_DATA = 4
 _SHARED_MEMORY = 64 << 20
 _ADDRESSES = ("hosts", "resolv.conf")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -80,14 +81,14 @@ class Limits(NamedTuple):
             network=settings.sandbox_network,
         )
 
-    def as_rlimits(self) -> list[str]:
-        """Give them as arguments of `prlimit`."""
+    def as_rlimits(self, others: int = 0) -> list[str]:
+        """Give them as arguments of `prlimit`, beside so many processes of the same user that are others'."""
         return [
             "--core=0",
             f"--cpu={self.cpu}:{self.cpu + 5}",
             f"--data={self.memory * _DATA}",
             f"--fsize={self.file_size}",
-            f"--nproc={self.processes}",
+            f"--nproc={self.processes + others}",
             f"--nofile={self.open_files}",
         ]
 
@@ -115,7 +116,10 @@ class Walls(NamedTuple):
 
     def around(self, argv: Sequence[str], cwd: str, *, terminal: bool = False) -> list[str]:
         """Give the arguments that start a program within the walls."""
-        within = [self.host.prlimit, *self.limits.as_rlimits(), "--", *argv] if self.host.prlimit else argv
+        within = list(argv)
+        if self.host.prlimit:
+            others = 0 if self.host.bwrap or self.user else threads_of(os.geteuid())
+            within = [self.host.prlimit, *self.limits.as_rlimits(others), "--", *argv]
         if self.host.bwrap:
             if terminal:
                 # Its terminal becomes the controlling one inside, where its session is.

@@ -10,12 +10,14 @@ import fcntl
 import os
 from collections.abc import Callable
 
-from maitred.core.output import Part, Stream
+from maitred.core.output import Stream
 
 TAIL_LIMIT = 64 * 1024
 _PIPE = 1 << 20
 
 OnOutput = Callable[[Stream, bytes], None]
+# The stream, the data, and how many bytes before it were left out.
+Say = Callable[[Stream, bytes, int], None]
 
 
 class Tail:
@@ -83,7 +85,7 @@ class Telling:
     `say` gets the parts in order. What lies between is counted, and the last part says how much it was.
     """
 
-    def __init__(self, say: Callable[[Part], None], limit: int) -> None:
+    def __init__(self, say: Say, limit: int) -> None:
         self._say, self._left = say, limit
         self._tails: dict[Stream, Tail] = {}
 
@@ -95,16 +97,14 @@ class Telling:
         now, rest = data[: self._left], data[self._left :]
         self._left -= len(now)
         if now:
-            self._say(Part(stream, bytes(now)))
+            self._say(stream, now, 0)
         if rest:
             self._tails[stream] = Tail()
             self._tails[stream].add(rest)
 
-    def end(self) -> tuple[Part, ...]:
-        """Give the last parts; there are none where everything was streamed."""
-        parts = []
+    def end(self) -> None:
+        """Say the last parts; there are none where everything was streamed."""
         for stream, tail in self._tails.items():
             kept = bytes(tail.kept[-TAIL_LIMIT:])
-            parts.append(Part(stream, kept, tail.size - len(kept)))
+            self._say(stream, kept, tail.size - len(kept))
         self._tails.clear()
-        return tuple(parts)

@@ -19,6 +19,8 @@ from maitred.worker.tree import Tree, terminate
 
 _EVERY = 0.1
 _SOON = 0.02
+# Bubblewrap's own process is not the program's, and the kernel may count it or not.
+_OWN = 2
 _SIGNALS = {signal.SIGXCPU: "cpu", signal.SIGXFSZ: "file-size"}
 
 
@@ -57,24 +59,25 @@ class Watch:
         while not self.killed:
             await asyncio.sleep(pause)
             begun = loop.time()
-            near = self._look()
-            if await asyncio.to_thread(used, self._place, self._limits.disk) > self._limits.disk:
+            near, nameless = self._look()
+            if nameless + await asyncio.to_thread(used, self._place, self._limits.disk) > self._limits.disk:
                 self._end("disk")
             took = loop.time() - begun
-            pause = max(_SOON if near else _EVERY, took * 10)
+            pause = max(_SOON if near else _EVERY, took * 4)
 
-    def _look(self) -> bool:
-        """Count processes and memory; tell whether a limit is near."""
+    def _look(self) -> tuple[bool, int]:
+        """Count processes and memory; tell whether a limit is near, and the bytes of files without a name."""
         limits = self._limits
-        usage = self._tree.usage(limits.memory)
+        usage = self._tree.usage(limits.processes + _OWN, limits.memory)
         if usage.memory > limits.memory:
             self._end("memory")
-        elif usage.processes > limits.processes + 2:
+        elif usage.processes > limits.processes + _OWN:
             self._end("processes")
         elif usage.processes >= limits.processes:
             # The kernel refuses more; whether the program can do without is its own affair.
             self.hit = self.hit or "processes"
-        return usage.memory > limits.memory // 4
+        near = usage.memory > limits.memory // 4 or usage.processes > limits.processes // 2
+        return near, usage.nameless
 
     def _end(self, hit: str) -> None:
         self.hit, self.killed = hit, True
@@ -114,10 +117,10 @@ async def end_tree(
 
 async def start(
     argv: list[str], *, cwd: Path, env: dict[str, str], printed: list[Printed]
-) -> asyncio.subprocess.Process:
-    """Start a program that prints into these pipes."""
+) -> tuple[asyncio.subprocess.Process, list[asyncio.ReadTransport]]:
+    """Start a program that prints into these pipes, and read from them."""
     try:
-        return await asyncio.create_subprocess_exec(
+        process = await asyncio.create_subprocess_exec(
             *argv,
             cwd=cwd,
             env=env,
@@ -133,6 +136,7 @@ async def start(
     finally:
         for each in printed:
             os.close(each.into)
+    return process, [await each.listen() for each in printed]
 
 
 def true_exit(code: int, *, in_bubble: bool) -> int:

@@ -54,15 +54,14 @@ class Room:
         )
         stopped = timed_out = False
         try:
-            process = await asyncio.shield(starting)
+            process, pipes = await asyncio.shield(starting)
         except asyncio.CancelledError:
             # Only what has started can be ended with all that it starts itself.
-            process, stopped = await starting, True
+            (process, pipes), stopped = await starting, True
         self._started(process.pid)
         tree = self._tree(process.pid)
         watch = Watch(tree, self._walls.limits, self._walls.place, self._group)
         watching = asyncio.ensure_future(watch.run())
-        pipes = [await each.listen() for each in printed]
         try:
             if not stopped:
                 async with asyncio.timeout(limit):

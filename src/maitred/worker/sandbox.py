@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import hashlib
+import os
+import stat
 import tempfile
 from base64 import b64decode
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -20,8 +22,6 @@ from maitred.worker.room import Room
 from maitred.worker.undertaker import Undertaker
 
 P = ParamSpec("P")
-OUTPUT_LIMIT = 1 << 20
-ARTIFACT_LIMIT = 4 << 20
 _PASSWD = f"job:x:{USER}:{USER}:job:/home/job:/bin/sh\n"
 _GROUP = f"job:x:{USER}:\n"
 
@@ -43,12 +43,12 @@ class Sandbox:
     @property
     def output_limit(self) -> int:
         """How much of what a run prints is streamed."""
-        return OUTPUT_LIMIT
+        return self._settings.output_limit
 
     @property
     def artifact_limit(self) -> int:
         """How many bytes of files are kept of one job."""
-        return ARTIFACT_LIMIT
+        return self._settings.artifact_limit
 
     @contextlib.asynccontextmanager
     async def room(self, files: Mapping[str, Mapping[str, str]] | None = None) -> AsyncIterator[Room]:
@@ -58,7 +58,7 @@ class Sandbox:
         """
         with contextlib.ExitStack() as stack:
             user = stack.enter_context(own_user()) if self._host.drops else 0
-            place = Path(tempfile.mkdtemp(prefix="maitred-job-"))
+            place = Path(tempfile.mkdtemp(prefix=f"maitred-job-{os.getpid()}-", dir=_where(user)))
             self._undertaker.expect(place, user=user)
             walls = Walls(self._host, self._limits, place, user, self._visible)
             group = None
@@ -78,7 +78,7 @@ class Sandbox:
                 self._undertaker.forget(place)
 
     async def _furnish(self, walls: Walls, files: Mapping[str, Mapping[str, str]]) -> None:
-        """Make the directories of a room, and put in the job's files: one after the other, as they may be large."""
+        """Make the directories of a room with the job's files: one after the other, as they may be large."""
         inline = {name: _inline(file) for name, file in files.items() if "url" not in file}
         await _to_its_end(_build, walls, inline)
         left = self._limits.disk
@@ -103,6 +103,14 @@ async def _to_its_end(function: Callable[P, None], *args: P.args, **kwargs: P.kw
         await asyncio.shield(call)
     finally:
         await asyncio.wait([call])
+
+
+def _where(user: int) -> str:
+    """Give the directory for rooms; OSError if a user of its own could not get there."""
+    where = Path(tempfile.gettempdir()).resolve()
+    if user and not all(path.stat().st_mode & stat.S_IXOTH for path in (where, *where.parents)):
+        raise OSError(f"other users cannot reach {where}; let TMPDIR name a directory that all can pass")
+    return str(where)
 
 
 def _inline(file: Mapping[str, str]) -> bytes:

@@ -8,6 +8,7 @@ those whose environment shows that they come from it.
 import contextlib
 import os
 import signal
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -17,10 +18,11 @@ MARK = "MAITRED_ROOM"
 
 
 class Usage(NamedTuple):
-    """What a tree uses: processes and threads, and memory in bytes."""
+    """What a tree uses: processes with their threads, memory, and files without a name, in bytes."""
 
     processes: int
     memory: int
+    nameless: int
 
 
 class Tree(Protocol):
@@ -29,8 +31,8 @@ class Tree(Protocol):
     def members(self) -> Iterable[int]:
         """List the processes by their numbers here."""
 
-    def usage(self, enough: int) -> Usage:
-        """Count what is used; memory to the last byte only if it may be more than `enough`."""
+    def usage(self, processes: int, memory: int) -> Usage:
+        """Count what is used; where it is more than this much of either, not to the last one."""
 
     def kill(self) -> bool:
         """Send SIGKILL to all of it; tell whether there was anybody."""
@@ -51,10 +53,14 @@ class Bubble:
                 waiting.append(child)
                 yield child
 
-    def usage(self, enough: int) -> Usage:
+    def usage(self, processes: int, memory: int) -> Usage:
         """Count by the bubble's own list of processes: none of it can be missing there."""
-        first = self._first()
-        return _usage((_PROC / str(first) / "root" / "proc") if first else None, None, enough)
+        root = _PROC / str(self._first()) / "root"
+        with contextlib.suppress(OSError):
+            # As long as bubblewrap builds, it sees what the worker sees.
+            if not root.samefile("/"):
+                return _usage(root / "proc", _numbers(root / "proc"), processes, memory)
+        return Usage(0, 0, 0)
 
     def kill(self) -> bool:
         """End the first one, and so all; bubblewrap itself if there is no bubble yet."""
@@ -72,18 +78,21 @@ class OfUser:
 
     def members(self) -> Iterator[int]:
         """List them."""
-        for entry in os.scandir(_PROC):
-            with contextlib.suppress(OSError):
-                if entry.name.isdigit() and entry.stat().st_uid == self._user and _lives(int(entry.name)):
-                    yield int(entry.name)
+        return (pid for pid in self._all() if _state(pid) not in "ZX")
 
-    def usage(self, enough: int) -> Usage:
-        """Count them."""
-        return _usage(_PROC, self.members(), enough)
+    def usage(self, processes: int, memory: int) -> Usage:
+        """Count them, also those that have ended and that nobody has collected: the kernel does so too."""
+        return _usage(_PROC, self._all(), processes, memory)
 
     def kill(self) -> bool:
         """Send it to each; whoever was born meanwhile is there the next time."""
         return _kill_all(self.members())
+
+    def _all(self) -> Iterator[int]:
+        for pid in _numbers(_PROC):
+            with contextlib.suppress(OSError):
+                if (_PROC / str(pid)).stat().st_uid == self._user:
+                    yield pid
 
 
 class OfSession:
@@ -93,22 +102,22 @@ class OfSession:
         self._leader, self._mark = leader, f"{MARK}={mark}".encode()
 
     def members(self) -> Iterator[int]:
-        """List them."""
-        for entry in os.scandir(_PROC):
-            if entry.name.isdigit() and self._is_one(int(entry.name)):
-                yield int(entry.name)
+        """List them, the youngest first."""
+        return (pid for pid in reversed(_numbers(_PROC)) if self._is_one(pid))
 
-    def usage(self, enough: int) -> Usage:
+    def usage(self, processes: int, memory: int) -> Usage:
         """Count them."""
-        return _usage(_PROC, self.members(), enough)
+        return _usage(_PROC, self.members(), processes, memory)
 
     def kill(self) -> bool:
-        """Send it to each; whoever was born meanwhile is there the next time."""
+        """Send it to the group at once and to each; whoever was born meanwhile is there the next time."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._leader, signal.SIGKILL)
         return _kill_all(self.members())
 
     def _is_one(self, pid: int) -> bool:
         with contextlib.suppress(OSError, ValueError, IndexError):
-            words = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+            words = _stat(_PROC / str(pid))
             if words[0] in "ZX" or pid == os.getpid():
                 return False
             if int(words[3]) == self._leader:
@@ -123,26 +132,49 @@ def terminate(tree: Tree) -> None:
         _signal(pid, signal.SIGTERM)
 
 
-def _usage(proc: Path | None, pids: Iterable[int] | None, enough: int) -> Usage:
-    if proc is None:
-        return Usage(0, 0)
-    if pids is None:
-        pids = []
-        with contextlib.suppress(OSError):
-            pids = [int(entry.name) for entry in os.scandir(proc) if entry.name.isdigit()]
-    found = list(pids)
-    count = sum(_threads(proc / str(pid)) for pid in found)
-    memory = sum(_resident(proc / str(pid)) for pid in found)
-    if memory > enough:
+def threads_of(user: int) -> int:
+    """Count the processes and threads of a user on this host."""
+    return _usage(_PROC, OfUser(user).members(), 1 << 30, 1 << 60).processes
+
+
+def _usage(proc: Path, pids: Iterable[int], processes: int, memory: int) -> Usage:
+    found: list[Path] = []
+    count = resident = 0
+    nameless: dict[tuple[int, int], tuple[bool, int]] = {}
+    for pid in pids:
+        process = proc / str(pid)
+        found.append(process)
+        count += _threads(process)
+        resident += _resident(process)
+        nameless |= _nameless(process)
+        if count > processes:
+            break
+    in_memory = sum(size for is_memory, size in nameless.values() if is_memory)
+    if resident + in_memory > memory:
         # What several share was counted for each of them.
-        memory = sum(_share(proc / str(pid)) for pid in found)
-    return Usage(count, memory)
+        resident = sum(map(_share, found))
+    on_disk = sum(size for is_memory, size in nameless.values() if not is_memory)
+    return Usage(count, resident + in_memory, on_disk)
+
+
+def _numbers(proc: Path) -> list[int]:
+    with os.scandir(proc) as entries:
+        return sorted(int(entry.name) for entry in entries if entry.name.isdigit())
+
+
+def _stat(process: Path) -> list[str]:
+    return (process / "stat").read_text(errors="replace").rpartition(")")[2].split()
+
+
+def _state(pid: int) -> str:
+    with contextlib.suppress(OSError, IndexError):
+        return _stat(_PROC / str(pid))[0]
+    return "X"
 
 
 def _threads(process: Path) -> int:
     with contextlib.suppress(OSError, ValueError, IndexError):
-        words = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()
-        return 0 if words[0] in "ZX" else int(words[17])
+        return max(1, int(_stat(process)[17]))
     return 0
 
 
@@ -160,6 +192,19 @@ def _share(process: Path) -> int:
     return 0
 
 
+def _nameless(process: Path) -> dict[tuple[int, int], tuple[bool, int]]:
+    """Find open files without a name, which no directory shows: whether each is in memory, and its size."""
+    found: dict[tuple[int, int], tuple[bool, int]] = {}
+    with contextlib.suppress(OSError), os.scandir(process / "fd") as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                file = entry.stat()
+                if stat.S_ISREG(file.st_mode) and not file.st_nlink and file.st_blocks:
+                    is_memory = str(Path(entry.path).readlink()).startswith("/memfd:")
+                    found[file.st_dev, file.st_ino] = is_memory, file.st_blocks * 512
+    return found
+
+
 def _children(pid: int) -> list[int]:
     """List the children of all threads of a process."""
     found: list[int] = []
@@ -168,14 +213,6 @@ def _children(pid: int) -> list[int]:
             with contextlib.suppress(OSError):
                 found += map(int, (thread / "children").read_text().split())
     return found
-
-
-def _lives(pid: int) -> bool:
-    with contextlib.suppress(OSError, IndexError):
-        return (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()[
-            0
-        ] not in "ZX"
-    return False
 
 
 def _kill_all(pids: Iterable[int]) -> bool:

@@ -156,7 +156,9 @@ class Worker:
         if self._stopping.is_set() and self._joined:
             return
         begun = time.monotonic()
-        shift = await self._store.join(self.name, max(0, self._slots - self._stuck), self._runner.serves)
+        shift = await self._store.join(
+            self.name, max(0, self._slots - self._stuck), self._runner.serves, self.about
+        )
         self._joined = True
         self._lease.begins(begun)
         self._heed(shift)
