@@ -1,5 +1,6 @@
 """Sessions whose server, worker or store is killed."""
 
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -73,7 +74,7 @@ async def test_a_session_outlives_its_server_and_nothing_of_it_is_lost_or_twice(
         # Interrupts do nothing in a raw terminal; leaving it is up to whoever cancels the job.
         await scene.store.cancel(again.told[0]["id"], "cancelled by ann")
         assert (await again.status("ended"))["code"] == "cancelled"
-    worker.terminate()
+    worker.signal(signal.SIGTERM)
     assert await worker.ends() == 0
     await scene.is_clean()
 
