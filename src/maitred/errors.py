@@ -19,6 +19,7 @@
     │   ├── AlreadyEnded      there is nothing left to cancel
     │   ├── LongerDuration    a duration can only be lowered
     │   ├── Interactive       what can be done to a job in line cannot be done to this one
+    │   ├── SessionDenied     there is no session for this caller now
     │   ├── NotFailed         only a failed job can be retried
     │   ├── NotHeld           there is no hold to take away
     │   ├── IllegalMove       the table of states has no such move
@@ -211,6 +212,17 @@ class Interactive(Conflict):
     """An interactive job cannot be moved or submitted again; it runs or it has ended."""
 
     code = "interactive"
+
+
+class SessionDenied(Conflict):
+    """There is no session for this caller now."""
+
+    code = "denied"
+
+    def __init__(self, why: str, message: str) -> None:
+        """`why` is a stable code, such as `slots`, `paused` or `per-submitter`."""
+        self.why = why
+        super().__init__(message)
 
 
 class NotFailed(Conflict):

@@ -5,7 +5,6 @@ Of a job: submit, show, release, delay, shorten, rm, cancel. Of a queue: line, p
 
 import json
 import secrets
-from base64 import b64encode
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -14,7 +13,7 @@ import typer
 from maitred.cli import options
 from maitred.cli.calling import ask
 from maitred.cli.exits import expected
-from maitred.cli.given import named, pair, script_run, seconds, submitter_of
+from maitred.cli.given import file_beside, named, pair, script_run, seconds, submitter_of
 from maitred.cli.printing import print_check, print_job, print_line, print_queue, say
 from maitred.cli.waiting import INTERRUPTED, Wait, exit_status, left_alone
 from maitred.client import Client
@@ -269,17 +268,6 @@ def _run(
     if not command and script is None:
         raise ConfigError("Say what to run: --handler NAME, --script FILE, or a program after --.")
     run: dict[str, Any] = {"command": command} if script is None else script_run(script)
-    laid = dict(_file(path) for path in files)
+    laid = dict(file_beside(path) for path in files)
     # What is wrong with files that a script brings itself is the server's to say.
     return {**run, "files": {**run.get("files", {}), **laid}} if laid else run
-
-
-def _file(path: Path) -> tuple[str, dict[str, str]]:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
-    try:
-        return path.name, {"text": content.decode()}
-    except UnicodeDecodeError:
-        return path.name, {"base64": b64encode(content).decode()}

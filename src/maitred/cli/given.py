@@ -4,6 +4,7 @@ import getpass
 import json
 import sys
 import tomllib
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,18 @@ def named(option: str, text: str) -> tuple[str, str]:
     if not equals:
         raise ConfigError(f"{option} takes name=value, not {text!r}.")
     return name, value
+
+
+def file_beside(path: Path) -> tuple[str, dict[str, str]]:
+    """Read a file that is to lie beside a program; `ConfigError` if that is not possible."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
+    try:
+        return path.name, {"text": content.decode()}
+    except UnicodeDecodeError:
+        return path.name, {"base64": b64encode(content).decode()}
 
 
 def batch_payload(file: str | None, *, jobs: bool) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""The commands that stay and look on: watch a job, and the whole queue at a glance."""
+"""The commands that stay: watch a job, sit at a session, and look at the whole queue at a glance."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,6 +9,7 @@ import typer
 from maitred.cli import options
 from maitred.cli.calling import ask
 from maitred.cli.exits import expected
+from maitred.cli.given import file_beside, submitter_of
 from maitred.cli.waiting import INTERRUPTED, exit_status
 from maitred.client import Client
 from maitred.wire import JobDocument
@@ -57,6 +59,41 @@ def watch(
     if not as_json:
         watching.print_end(ended, heard=heard.anything)
     raise typer.Exit(exit_status(ended))
+
+
+@commands.command()
+@expected
+def shell(
+    command: Annotated[
+        list[str] | None, typer.Argument(help="After --, a program and its arguments; else a shell.")
+    ] = None,
+    *,
+    queue: options.Queue = options.DEFAULT_QUEUE,
+    submitter: Annotated[
+        str | None, typer.Option("--as", help="user:ID or team:ID; else your login name.")
+    ] = None,
+    file: Annotated[
+        list[Path] | None, typer.Option("--file", "-f", help="A file to lay beside the program.")
+    ] = None,
+    server: options.Server = None,
+    data: options.Data = options.DEFAULT_DATA,
+) -> None:
+    """Open a session: a program, or a shell, in a terminal on a worker; it starts at once or is denied.
+
+    A connection that breaks is made anew for 30 seconds. Ends with the program's exit status.
+    """
+    from maitred.cli import shell as terminal  # noqa: PLC0415
+
+    frame = {
+        "submitter": submitter_of("--as", submitter),
+        "command": command or terminal.SHELL,
+        "files": dict(file_beside(path) for path in file or []),
+    }
+    try:
+        status = terminal.open_shell(server, data, queue, frame)
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    raise typer.Exit(status)
 
 
 @commands.command()

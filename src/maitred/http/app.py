@@ -24,7 +24,7 @@ from maitred.http.answer import problem, problem_answer, problem_of
 from maitred.http.describe import describe
 from maitred.http.incoming import WholeSegments
 from maitred.http.own_host import OwnHostOnly
-from maitred.http.routes import batches, events, health, holds, jobs, keys, output, queues
+from maitred.http.routes import batches, events, health, holds, jobs, keys, output, queues, sessions
 from maitred.service.delivery import Postman
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
@@ -55,7 +55,7 @@ def create_app(desk: Desk, *, hosts: Collection[str], workers: Workers = list) -
         title="Maitred",
         version="1",
         description="A fair job queue. Times are UTC in ISO 8601, durations are seconds, errors are problems "
-        "(RFC 9457). Ids in paths are percent-encoded.",
+        "(RFC 9457). Ids in paths are percent-encoded.\n\n" + sessions.DESCRIPTION,
         redirect_slashes=False,
         lifespan=_lifespan,
         exception_handlers={
@@ -68,7 +68,7 @@ def create_app(desk: Desk, *, hosts: Collection[str], workers: Workers = list) -
     )
     app.state.desk = desk
     app.state.workers = workers
-    for routes in (jobs, output, holds, events, batches, queues, keys, health):
+    for routes in (jobs, output, holds, events, batches, queues, keys, sessions, health):
         app.include_router(routes.router)
     app.add_middleware(WholeSegments)
     app.add_middleware(OwnHostOnly, hosts=hosts)

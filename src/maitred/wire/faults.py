@@ -56,10 +56,10 @@ RULES: Mapping[str, str] = {
     "nonce": "must be the whole number that a document gave as its nonce",
     "repair": "must be true or false",
     "reason": "must be text of at most 1000 characters",
-}
-
-NOT_YET: Mapping[str, str] = {
-    "run.script": "is not supported yet",
+    "session": "must be the text by which a session was named when it started",
+    "received": "must be a whole number of bytes",
+    "terminal": "must be two whole numbers from 1 to 1000: columns and rows",
+    "resize": "must be two whole numbers from 1 to 1000: columns and rows",
 }
 
 
@@ -94,7 +94,7 @@ def _sentence(path: str, detail: ErrorDetails, rules: Mapping[str, str]) -> str:
         case "missing":
             return "is required"
         case "extra_forbidden":
-            return NOT_YET.get(path, "is not a field that exists here")
+            return "is not a field that exists here"
         case "said":
             return detail["msg"]
         case "string_type" if path not in rules:

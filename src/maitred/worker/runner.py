@@ -22,6 +22,7 @@ from maitred.worker.context import enter, tell_to_stop
 from maitred.worker.outcome import Outcome, completed, failed, raised
 from maitred.worker.run import Run
 from maitred.worker.sandbox import Sandbox
+from maitred.worker.session import run_session
 from maitred.worker.stage_job import StageJob, with_words_of
 from maitred.worker.threads import Threads
 from maitred.worker.undertaker import Undertaker
@@ -35,7 +36,7 @@ class Runner:
     """Runs jobs with a queue's handlers; in a queue with stages, with the functions of its stages only.
 
     `stuck` is called with 1 when a blocking handler outlives its stop, and with -1 when it returns at last:
-    until then its thread takes up a slot.
+    until then its thread takes up a slot. `stopping` is set when the worker is to end.
     """
 
     def __init__(
@@ -45,8 +46,10 @@ class Runner:
         stuck: Callable[[int], None],
         host: Host | None = None,
         visible: Sequence[str] = (),
+        *,
+        stopping: asyncio.Event | None = None,
     ) -> None:
-        self._handlers = handlers
+        self._handlers, self._stopping = handlers, stopping or asyncio.Event()
         self._threads = Threads()
         self._undertaker = Undertaker()
         self.sandbox = Sandbox(settings, host or this_host(), self._undertaker, visible)
@@ -55,6 +58,7 @@ class Runner:
 
     def heed(self, settings: Settings) -> None:
         """Take in settings, for what starts from now on."""
+        self._settings = settings
         self._staged = settings.staged
         self._functions: dict[str, Function] = (
             {STAGE + name: function for name, function in self._handlers.stages.items()}
@@ -62,7 +66,6 @@ class Runner:
             else {HANDLER + name: function for name, function in self._handlers.items()}
         )
         self._is_async = {need: _is_async(function) for need, function in self._functions.items()}
-        self._kill_after = settings.kill_after / SECOND
         self.sandbox.heed(settings)
 
     @property
@@ -83,6 +86,8 @@ class Runner:
         body = decode_body(start.body)
         job = enter(run, body)
         if start.need == COMMAND:
+            if "session" in body:
+                return await run_session(run, body["run"], self.sandbox, self._settings, self._stopping)
             return await run_command(
                 body["run"], self.sandbox, say=run.say, keep=run.keep, progress=job.progress
             )
@@ -131,7 +136,7 @@ class Runner:
         """Let a thread know that it is to stop; after as long as a program would have, it counts as stuck."""
         tell_to_stop()
         try:
-            await asyncio.wait([call], timeout=self._kill_after)
+            await asyncio.wait([call], timeout=self._settings.kill_after / SECOND)
         finally:
             if call.done():
                 call.exception()

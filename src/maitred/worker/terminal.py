@@ -19,7 +19,10 @@ _CHUNK = 1 << 16
 
 
 class Terminal:
-    """A program that runs on a terminal. `wait` for its end; cancelling that stops it."""
+    """A program that runs on a terminal. `wait` for its end; cancelling that stops it.
+
+    `on_taken` is called when the program has taken some of what was typed.
+    """
 
     def __init__(
         self,
@@ -40,7 +43,9 @@ class Terminal:
         self._loop = asyncio.get_running_loop()
         self._over = asyncio.Event()
         self._typed = bytearray()
-        self._loop.add_reader(master, self._read)
+        self.on_taken: Callable[[], None] = lambda: None
+        self._reading = self._last = False
+        self.read_on(True)
         self._watching = asyncio.ensure_future(watch.run())
 
     def write(self, data: bytes) -> None:
@@ -53,6 +58,15 @@ class Terminal:
     def unread(self) -> int:
         """How many bytes were typed that the program has not taken yet."""
         return len(self._typed)
+
+    def read_on(self, go_on: bool) -> None:
+        """Read what the program shows, or let it wait when its terminal is full."""
+        if go_on != self._reading and not self._over.is_set() and (go_on or not self._last):
+            self._reading = go_on
+            if go_on:
+                self._loop.add_reader(self._master, self._read)
+            else:
+                self._loop.remove_reader(self._master)
 
     def resize(self, columns: int, rows: int) -> None:
         """Give the window another size; the program hears of it."""
@@ -78,6 +92,9 @@ class Terminal:
 
     async def _end(self) -> None:
         await end_tree(self._process, self._tree, self._group, self._kill_after)
+        # What is left is no more than a terminal holds, and is read whatever others wait for.
+        self._last = True
+        self.read_on(True)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(1.0):
                 await self._over.wait()
@@ -99,6 +116,7 @@ class Terminal:
     def _send(self) -> None:
         with contextlib.suppress(BlockingIOError, OSError):
             del self._typed[: os.write(self._master, self._typed)]
+            self.on_taken()
         if self._typed and not self._over.is_set():
             self._loop.add_writer(self._master, self._send)
         else:

@@ -154,6 +154,7 @@ class Worker:
             self._note_stuck,
             self._host or await asyncio.to_thread(this_host),
             self._visible,
+            stopping=self._stopping,
         )
         self._in_hand = InHand(
             self._carry_out,
