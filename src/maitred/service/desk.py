@@ -48,8 +48,8 @@ class Desk:
 
     `UnknownQueue` is raised by every method that names a queue, `StoreUnavailable` by all. A queue's settings
     are remembered for a second. Holds, batches, sessions and what jobs say have desks of their own: `holds`,
-    `batches`, `sessions` and `outputs`; `keys` are those of all queues. Estimates and waits are told, jobs can
-    be watched and sessions opened where there are `foresights`, as in a server; else they are null. The
+    `batches`, `sessions` and `outputs`; `keys` are those of all queues. Estimates and waits are told, jobs
+    can be watched and sessions opened where there are `foresights`, as in a server; else they are null. The
     `clerks` of a server are told when there is work for them. A session's client that drops has `comeback`
     seconds to come back.
     """
