@@ -240,6 +240,8 @@ class Scene:
         self.gate = home / "gate"
         self.temporary = home / "tmp"
         self.temporary.mkdir()
+        # Programs write into the scene's log, where they are not behind walls.
+        self.isolated = False
         self.commands: list[Command] = []
         (home / "faults_app.py").write_text(APP)
         self.configure(attempts)
@@ -271,15 +273,17 @@ class Scene:
         await eventually(self._nothing_is_left, patience=20)
 
     async def _nothing_is_left(self) -> bool:
-        return not self.processes() and not list(self.temporary.iterdir())
+        return not self.processes() and not any(self.temporary.glob("*"))
 
     def processes(self) -> list[str]:
-        """List the processes of this scene: its path is in their environment, also in a program's HOME."""
+        """List the processes of this scene: its path is in their environment or their arguments."""
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-                if state not in "ZX" and os.fsencode(self.home) in (entry / "environ").read_bytes():
+                said = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
+                marks = (os.fsencode(self.home), os.fsencode(self.temporary))
+                if state not in "ZX" and any(mark in said for mark in marks):
                     found.append((entry / "cmdline").read_text().replace("\0", " "))
         return found
 
@@ -292,8 +296,7 @@ class Scene:
             "PYTHONPATH": str(Path(maitred.__file__).parents[1]),
             "TMPDIR": str(self.temporary),
             "PYTHONUNBUFFERED": "1",
-            # Its programs write into the scene's log.
-            "MAITRED_WORKER__ISOLATE": "false",
+            "MAITRED_WORKER__ISOLATE": "true" if self.isolated else "false",
         }
         said = self.home / f"said-{len(self.commands)}"
         with said.open("wb") as output, said.with_suffix(".err").open("wb") as errors:
