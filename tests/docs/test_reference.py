@@ -17,7 +17,7 @@ from maitred.config import (
 from maitred.http import create_app
 from maitred.service.desk import Desk
 from maitred.store.memory import MemoryStores
-from maitred.store.valkey.keys import NAMES, QUEUES
+from maitred.store.valkey.keys import KEYS, NAMES, QUEUES
 from tests.docs.pages import ROOT, rows
 
 DOCS = ROOT / "docs"
@@ -77,7 +77,7 @@ def test_every_key_of_the_store_is_described() -> None:
     described = {row[0].strip("`") for row in rows(DOCS / "internals.md") if row[0].startswith("`")}
     prefixes = {re.split(r"[<]", name)[0] for name in described if not name.startswith("maitred:")}
     assert prefixes == set(NAMES.values())
-    assert QUEUES in described
+    assert {QUEUES, KEYS} <= described
 
 
 def test_every_call_is_described_and_no_other() -> None:
