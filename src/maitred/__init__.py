@@ -7,6 +7,7 @@ Maitred does that for shared compute.
 import importlib
 from typing import TYPE_CHECKING
 
+from maitred import webhooks
 from maitred.errors import (
     AlreadyEnded,
     BatchReporting,
@@ -18,6 +19,7 @@ from maitred.errors import (
     EmbeddedError,
     EvictionForbidden,
     Fault,
+    ForgedWebhook,
     IllegalMove,
     Interactive,
     InvalidJob,
@@ -25,6 +27,7 @@ from maitred.errors import (
     LockLost,
     LongerDuration,
     MaitredError,
+    MalformedWebhook,
     NoReport,
     NotFailed,
     NotFound,
@@ -42,6 +45,7 @@ from maitred.errors import (
     SessionDenied,
     SessionLost,
     SettingsForbidden,
+    StaleWebhook,
     StoreError,
     StoreUnavailable,
     TooLarge,
@@ -49,7 +53,9 @@ from maitred.errors import (
     UnknownArtifact,
     UnknownBatch,
     UnknownJob,
+    UnknownKey,
     UnknownQueue,
+    UnverifiedWebhook,
 )
 
 if TYPE_CHECKING:
@@ -74,6 +80,7 @@ __all__ = [
     "EmbeddedError",
     "EvictionForbidden",
     "Fault",
+    "ForgedWebhook",
     "IllegalMove",
     "Interactive",
     "InvalidJob",
@@ -81,6 +88,7 @@ __all__ = [
     "LockLost",
     "LongerDuration",
     "MaitredError",
+    "MalformedWebhook",
     "NoReport",
     "NotFailed",
     "NotFound",
@@ -101,6 +109,7 @@ __all__ = [
     "SessionLost",
     "SettingsForbidden",
     "StageJob",
+    "StaleWebhook",
     "StoreError",
     "StoreUnavailable",
     "Submitter",
@@ -109,10 +118,13 @@ __all__ = [
     "UnknownArtifact",
     "UnknownBatch",
     "UnknownJob",
+    "UnknownKey",
     "UnknownQueue",
+    "UnverifiedWebhook",
     "__version__",
     "current_job",
     "fetch",
+    "webhooks",
 ]
 
 # Imported when first named: a command that only asks a server would wait for parts that it does not use.

@@ -9,6 +9,7 @@
     │   ├── UnknownJob
     │   ├── UnknownBatch
     │   ├── UnknownArtifact   the job keeps no file of that name
+    │   ├── UnknownKey        an API key
     │   └── NoReport          the batch has not been reported yet
     ├── Conflict              the job's state forbids it; nothing was changed
     │   ├── OtherSubmitter    the key belongs to somebody else's unended job
@@ -32,6 +33,10 @@
     │   ├── Overtaken         somebody else has changed it since the caller read it
     │   └── SettingsForbidden the waiting jobs forbid this change of settings
     ├── Transient             raised by a handler or a stage: it failed for now, and is tried again
+    ├── UnverifiedWebhook     a message that is not proved to be Maitred's, for those who receive them
+    │   ├── MalformedWebhook  its headers are missing or make no sense
+    │   ├── ForgedWebhook     no signature fits
+    │   └── StaleWebhook      it was signed too long ago, or from now
     ├── ServerUnreachable     no server answers at the address that the client was given
     ├── ConfigError           maitred.toml or the environment has mistakes, each named
     └── StoreError
@@ -142,6 +147,17 @@ class UnknownArtifact(NotFound):
     """The job keeps no file of that name."""
 
     code = "unknown-artifact"
+
+
+class UnknownKey(NotFound):
+    """There is no such key."""
+
+    code = "unknown-key"
+
+    def __init__(self, id: str) -> None:
+        """Name the key that is not there."""
+        self.id = id
+        super().__init__(f"there is no key {id!r}")
 
 
 class NoReport(NotFound):
@@ -294,6 +310,30 @@ class Transient(MaitredError):
     """
 
     code = "transient"
+
+
+class UnverifiedWebhook(MaitredError):
+    """The message is not proved to be Maitred's."""
+
+    code = "unverified"
+
+
+class MalformedWebhook(UnverifiedWebhook):
+    """The headers of the message are missing, or make no sense."""
+
+    code = "malformed-webhook"
+
+
+class ForgedWebhook(UnverifiedWebhook):
+    """No signature of the message fits the secret."""
+
+    code = "forged-webhook"
+
+
+class StaleWebhook(UnverifiedWebhook):
+    """The message was signed too long ago, or by a clock that goes wrong."""
+
+    code = "stale-webhook"
 
 
 class ServerUnreachable(MaitredError):

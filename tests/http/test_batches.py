@@ -10,6 +10,7 @@ from maitred.core.settings import MINUTE, Settings
 from maitred.service.clerk import Clerk
 from maitred.store.port import Store
 from tests.http.guest import Guest, body, is_problem
+from tests.service.post import postman
 
 NEED = "handler:grade"
 ADA = {"type": "user", "id": "ada"}
@@ -42,7 +43,7 @@ async def asks(guest: Guest, verb: str, id: str, what: str = "", **more: Any) ->
 
 async def clerk_works(store: Store) -> None:
     """Let a clerk do all that there is."""
-    await Clerk(store, "clerk").work_off()
+    await Clerk(store, "clerk", postman()).work_off()
 
 
 async def jobs_end(store: Store, *codes: str) -> None:

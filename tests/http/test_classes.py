@@ -221,7 +221,7 @@ async def test_the_next_version_of_a_running_job_may_be_longer(floor: Guest) -> 
 
 async def test_an_interactive_job_is_neither_put_again_nor_made_shorter(floor: Guest) -> None:
     await floor.store.join("w", 4, [NEED])
-    config = encode_body(JobBody.model_validate(body()))
+    config = encode_body(JobBody.model_validate(body()), "local")
     order = Order(job_id("k"), Submitter("user", "1"), NEED, config, band=Band.INTERACTIVE, elastic=False)
     assert not (await floor.store.admit(order)).denied
     job = (await floor.asks("GET", order.id)).json()

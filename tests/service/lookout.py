@@ -12,7 +12,7 @@ from maitred.service.desk import Desk
 from maitred.service.foresight import Foresight
 from maitred.service.foresights import Foresights
 from maitred.service.recent import entry_id
-from maitred.store.port import Store, Stores
+from maitred.store.port import Keyring, Store, Stores
 from tests.conftest import Clock
 from tests.http.guest import body
 from tests.waiting import eventually
@@ -34,6 +34,10 @@ class OneQueue:
 
     def __init__(self, stores: Stores, name: str) -> None:
         self._stores, self._name = stores, name
+
+    @property
+    def keyring(self) -> Keyring:
+        return self._stores.keyring
 
     def queue(self, name: str) -> Store:
         return self._stores.queue(name)

@@ -7,14 +7,18 @@ from maitred.core.batch import Batch, BatchOrder, BatchState
 from maitred.core.job import Finish, Start, Submitter
 from maitred.core.settings import SECOND, Settings
 from maitred.service.clerk import Clerk
+from maitred.service.keyring import Keys
+from maitred.service.messages import report_id
 from maitred.service.order import allowed_by
+from maitred.store.memory import MemoryKeyring
 from maitred.store.port import Store
 from maitred.wire import decode_body, decode_json, encode_json, parse_batch
 from tests.conftest import Clock
+from tests.service.post import postman
 from tests.waiting import eventually
 
 ADA = {"type": "user", "id": "ada"}
-QUICK = Settings(backoff=1000, most_backoff=4000)
+QUICK = Settings(backoff=1000, most_backoff=4000, private_addresses=True)
 HANDLER = "grade"
 CSV = "student,points\nada,1\nbob,2\ncy,3\n"
 
@@ -33,7 +37,8 @@ class Office:
         self.store = store
         self.clock = clock
         self.settings = settings
-        self.clerk = Clerk(store, "office", safety_net=0.01)
+        self.keys = Keys(MemoryKeyring())
+        self.clerk = Clerk(store, "office", postman(self.keys), safety_net=0.01)
 
     async def submit(self, **more: Any) -> str:
         """Submit a batch; give its id."""
@@ -58,6 +63,10 @@ class Office:
         """Give the last report."""
         report: dict[str, Any] = decode_json((await self.batch(id)).report)
         return report
+
+    async def message_id(self, id: str, sequence: int = 1) -> str:
+        """Give the webhook-id of a batch's n-th report."""
+        return report_id(self.store.queue, await self.batch(id), sequence)
 
     async def completed(self, id: str) -> None:
         """Wait until a batch has completed."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,18 +12,19 @@ from maitred.core.settings import SECOND, Settings
 from maitred.core.stages import INGEST
 from maitred.errors import StoreUnavailable
 from maitred.service.clerk import Clerk
-from maitred.service.clerks import Clerks
 from maitred.service.desk import Desk
 from maitred.service.intake import Accepted, accept
+from maitred.service.staff import clerks
 from maitred.store.memory import MemoryStores
 from maitred.store.port import Store, Stores
 from maitred.wire import decode_json
 from tests.conftest import Clock
 from tests.service.address import Address, Reply
 from tests.service.office import ADA, CSV, QUICK, Office, opened
+from tests.service.post import postman
 from tests.waiting import eventually
 
-BRIEF = Settings(lease=SECOND // 20, backoff=1000, most_backoff=4000)
+BRIEF = replace(QUICK, lease=SECOND // 20)
 MD5 = "49afbd86a1ca9f34b677a3f09655eae9"
 
 
@@ -247,7 +249,8 @@ async def test_b13_and_b14_an_update_report_tells_what_changed_and_is_sent_only_
         [],
     )
     ids = [request.headers["webhook-id"] for request in address.requests]
-    assert ids == [f"{id}.1", f"{id}.3", f"{id}.4"], "the second report had nothing new, and was not sent"
+    expected = [await office.message_id(id, sequence) for sequence in (1, 3, 4)]
+    assert ids == expected, "the second report had nothing new, and was not sent"
 
 
 async def test_a_full_queue_is_waited_for(store: Store, clock: Clock) -> None:
@@ -268,7 +271,7 @@ async def test_a_full_queue_is_waited_for(store: Store, clock: Clock) -> None:
 async def test_two_clerks_share_the_batches_and_do_each_once(office: Office, address: Address) -> None:
     url = address.at("/r", Reply(200))
     ids = [await office.submit(payload=CSV, response_url=url) for _ in range(6)]
-    clerks = [Clerk(office.store, name, safety_net=0.01) for name in ("a", "b")]
+    clerks = [Clerk(office.store, name, postman(), safety_net=0.01) for name in ("a", "b")]
     tasks = [asyncio.create_task(clerk.run()) for clerk in clerks]
     done: list[str] = []
     async with asyncio.timeout(30):
@@ -281,7 +284,8 @@ async def test_two_clerks_share_the_batches_and_do_each_once(office: Office, add
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     assert sorted(done) == sorted(f"{id}/{n}" for id in ids for n in (1, 2, 3))
-    assert sorted(each.headers["webhook-id"] for each in address.requests) == [f"{id}.1" for id in ids]
+    told = [each.headers["webhook-id"] for each in address.requests]
+    assert sorted(told) == [await office.message_id(id) for id in ids]
 
 
 async def test_a_clerk_that_is_stopped_gives_its_lock_up_at_once(office: Office, address: Address) -> None:
@@ -294,7 +298,7 @@ async def test_a_clerk_that_is_stopped_gives_its_lock_up_at_once(office: Office,
     await asyncio.gather(task, return_exceptions=True)
     assert (await office.batch(id)).owner == ""
     address.silent = False
-    assert await Clerk(office.store, "other").work_off() == 1
+    assert await Clerk(office.store, "other", postman()).work_off() == 1
     assert (await office.batch(id)).counts["pending"] == 3
 
 
@@ -308,7 +312,7 @@ async def test_a_lock_is_kept_for_as_long_as_the_work_takes(
     await address.arrived.wait()
     for _ in range(5):
         office.later(BRIEF.lease / SECOND * 0.9)
-        assert await Clerk(office.store, "other").work_off() == 0
+        assert await Clerk(office.store, "other", postman()).work_off() == 0
 
         async def kept() -> bool:
             return (await office.batch(id)).locked_until == office.clock.now + BRIEF.lease
@@ -327,7 +331,7 @@ async def test_a_clerk_that_lost_its_lock_leaves_the_batch_alone(
     first = asyncio.create_task(office.clerk.work_off())
     await address.arrived.wait()
     address.silent = False
-    other = Clerk(office.store, "other")
+    other = Clerk(office.store, "other", postman())
     office.later(100)
     while not await other.work_off():
         # The first one kept its lock just before.
@@ -341,16 +345,16 @@ async def test_a_clerk_that_lost_its_lock_leaves_the_batch_alone(
 async def test_the_clerks_of_a_server_work_for_every_queue_and_wake_at_once(clock: Clock) -> None:
     stores: Stores = MemoryStores(clock=clock)
     offices = [await opened(stores.queue(name), clock, QUICK) for name in ("a", "b")]
-    clerks = Clerks(stores, "server")
-    task = asyncio.create_task(clerks.run())
+    staff = clerks(stores, "server", postman())
+    task = asyncio.create_task(staff.run())
     await asyncio.sleep(0)
     ids = [await office.submit() for office in offices]
     for office, id in zip(offices, ids, strict=True):
-        clerks.wake(office.store.queue)
+        staff.wake(office.store.queue)
         await office.completed(id)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    clerks.wake("a")
+    staff.wake("a")
 
 
 class Flaky:
@@ -372,7 +376,7 @@ class Flaky:
 
 async def test_a_clerk_outlives_a_lost_store(office: Office) -> None:
     id = await office.submit()
-    clerk = Clerk(Flaky(office.store), "a", safety_net=0.001)
+    clerk = Clerk(Flaky(office.store), "a", postman(), safety_net=0.001)
     task = asyncio.create_task(clerk.run())
     await office.completed(id)
     task.cancel()

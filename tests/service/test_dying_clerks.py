@@ -12,6 +12,7 @@ from maitred.store.port import Store
 from tests.conftest import Clock
 from tests.service.address import Reply, listening
 from tests.service.office import QUICK, Office
+from tests.service.post import postman
 
 ROWS = 300
 TABLE = "n\n" + "".join(f"{n}\n" for n in range(ROWS))
@@ -51,7 +52,7 @@ async def works_until_killed(office: Office, calls: int, *, after: bool) -> bool
     store = Mortal(office.store, calls, after=after)
     killed = False
     try:
-        await Clerk(store, "mortal", safety_net=0.01).work_off()
+        await Clerk(store, "mortal", postman(), safety_net=0.01).work_off()
     except Killed:
         killed = True
     office.later(office.settings.lease / 1_000_000 + 1)
@@ -91,7 +92,8 @@ async def test_a_clerk_that_dies_at_any_call_leaves_a_batch_that_ends_well(
             assert (batch.state, batch.sequence, batch.unsent) == (BatchState.COMPLETED, 2, False), calls
             assert [row["key"] for row in report["completed"]] == [f"{id}/7"], "only what changed is told"
             # One that dies between sending and noting it cannot know better; the id tells the receiver.
-            assert {each.headers["webhook-id"] for each in address.requests} == {f"{id}.1", f"{id}.2"}
+            told = {each.headers["webhook-id"] for each in address.requests}
+            assert told == {await office.message_id(id, sequence) for sequence in (1, 2)}
             assert len(address.requests) <= 4
         assert calls > 8, "there were so many calls to die at"
 

@@ -27,6 +27,7 @@ def test_the_public_names_are_these() -> None:
         "__version__",
         "current_job",
         "fetch",
+        "webhooks",
     }
     assert set(maitred.__all__) == tree | others
     assert all(hasattr(maitred, name) for name in maitred.__all__)

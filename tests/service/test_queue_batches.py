@@ -13,6 +13,7 @@ from maitred.service.queue import Queue
 from maitred.service.sync import SyncQueue
 from maitred.store.memory import MemoryStores
 from maitred.store.port import Store, Stores
+from tests.service.post import postman
 
 NEED = "handler:grade"
 ADA = {"type": "user", "id": "ada"}
@@ -81,7 +82,7 @@ async def test_a_batch_is_submitted_filled_reported_retried_and_removed(
     await store.finish("w", ends)
     with pytest.raises(maitred.BatchReporting):
         await queue.retry_batch(batch.id)
-    await Clerk(store, "clerk").work_off()
+    await Clerk(store, "clerk", postman()).work_off()
     report = await queue.report(batch.id)
     assert ([row.key for row in report.failed], len(report.completed)) == (["a"], 2)
     assert await queue.retry_batch(batch.id) == 1
@@ -89,7 +90,7 @@ async def test_a_batch_is_submitted_filled_reported_retried_and_removed(
         await queue.remove_batch(batch.id)
     await queue.cancel(first.id)
     assert (await queue.update_report(batch.id)).state == "update-reporting"
-    await Clerk(store, "clerk").work_off()
+    await Clerk(store, "clerk", postman()).work_off()
     assert [found.id for found in (await queue.batches(state="failed")).items] == [batch.id]
     await queue.remove_batch(batch.id)
     with pytest.raises(maitred.UnknownBatch):

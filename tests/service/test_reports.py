@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from maitred.core.batch import Batch, RowView
 from maitred.core.job import Submitter
-from maitred.service.report import NAMESPACE, Report, as_turtle, as_xml, last_told, literal, mark, render
+from maitred.service.messages import report_message
+from maitred.service.report import NAMESPACE, Report, as_turtle, as_xml, last_told, literal, mark
 from maitred.wire import ReportDocument, decode_json, encode_json
 
 TEXT = st.text(max_size=30)
@@ -99,16 +100,18 @@ def test_what_was_told_last_is_known_whatever_was_told_before(states: list[str])
 def test_a_message_of_ten_megabytes_is_cut() -> None:
     report = Report(batch())
     report.add([row("a", "failed", message="x" * 10_000_000)])
-    assert len(render(report.document(), "json")) < 20_000
+    assert len(encode_json(report.document())) < 20_000
 
 
 def test_json_is_written_as_callbacks_are() -> None:
     document = Report(batch()).document()
-    assert decode_json(render(document, "json")) == {
-        "type": "batch.reported",
-        "timestamp": document["at"],
-        "data": document,
-    }
+    reported = batch(sequence=1)
+    reported.submission, reported.report = b"{}", encode_json(document)
+    told = decode_json(report_message("q", reported, "json").content)
+    assert (told["type"], told["timestamp"]) == ("batch.reported", document["at"])
+    assert told["data"]["report"] == document
+    assert (told["data"]["id"], told["data"]["sequence"]) == (reported.id, 1)
+    assert "run" not in told["data"]
 
 
 def told(*texts: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from maitred.core.settings import SECOND, Settings
 from maitred.service.handlers import Handlers
 from maitred.service.host import Host
 from maitred.store.port import Store, Stores
-from maitred.wire.codec import encode_json
+from maitred.wire import encode_body, encode_json, parse_body
 from maitred.worker import Worker
 from tests.conftest import Servers, connect
 from tests.waiting import eventually
@@ -62,10 +62,22 @@ class Kitchen:
         body = encode_json({"key": id, "run": {"handler": handler, "args": args}})
         await self.store.put([Order(id, who, f"handler:{handler}", body)])
 
+    async def stage(self, id: str = "job") -> None:
+        """Submit a job for the stages of the queue."""
+        body = encode_json({"key": id, "run": {"args": {}}})
+        await self.store.put([Order(id, U1, self.settings.need(1), body)])
+
     async def command(self, *argv: str, id: str = "job", files: dict[str, Any] | None = None) -> None:
         """Submit a command."""
         body = encode_json({"key": id, "run": {"command": argv, "files": files or {}}})
         await self.store.put([Order(id, U1, "command", body)])
+
+    async def script(self, *steps: dict[str, Any], id: str = "job", **more: Any) -> None:
+        """Submit a script, checked as the server does it."""
+        body = parse_body(
+            {"key": id, "submitter": {"type": "user", "id": "1"}, "run": {"script": [*steps], **more}}
+        )
+        await self.store.put([Order(id, U1, "command", encode_body(body, "local"))])
 
     async def view(self, id: str = "job") -> View:
         [view] = await self.store.read([id])

@@ -11,6 +11,7 @@ from maitred.core.stages import INGEST
 from maitred.service.clerk import Clerk
 from maitred.store.zookeeper import intake
 from maitred.wire.codec import encode_json
+from tests.service.post import postman
 from tests.zookeeper.house import U1, House, ingest
 from tests.zookeeper.test_losses import Opener, begin, dies, houses, lines
 
@@ -181,15 +182,15 @@ async def test_a_clerk_that_dies_at_any_step_leaves_rows_that_are_all_there_in_t
         with monkeypatch.context() as patched:
             mortal(one, steps, patched)
             try:
-                await Clerk(one.store, "mortal").work_off()
+                await Clerk(one.store, "mortal", postman()).work_off()
             except Killed:
                 killed = True
         await dies(one)
-        await Clerk(other.store, "clerk").work_off()
+        await Clerk(other.store, "clerk", postman()).work_off()
         batch = await batch_of(other, bid)
         assert (batch.sealed, batch.fault, batch.unfinished) == (True, "", ROWS), steps
         assert len(await other.work()) == ROWS * len(INGEST), steps
-        await Clerk(other.store, "clerk").work_off()
+        await Clerk(other.store, "clerk", postman()).work_off()
         batch = await batch_of(other, bid)
         assert (batch.state, batch.sequence, batch.counts["completed"]) == ("completed", 1, ROWS), steps
     assert steps > 9, "there were so many steps to die at"

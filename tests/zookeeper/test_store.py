@@ -21,13 +21,14 @@ from maitred.errors import (
     UnknownJob,
 )
 from maitred.service.clerk import Clerk
+from tests.service.post import postman
 from tests.zookeeper.house import U1, House, finish, ingest
 from tests.zookeeper.party import buckets, entries, everything
 
 
 async def reported(house: House, bid: str) -> dict[str, Any]:
     """Let a clerk do all that is to be done; give the last report."""
-    await Clerk(house.store, "clerk").work_off()
+    await Clerk(house.store, "clerk", postman()).work_off()
     batch = await house.store.batch(bid)
     assert batch
     report: dict[str, Any] = json.loads(batch.report)
@@ -163,11 +164,11 @@ async def test_b11_one_report_when_the_last_job_is_done(house: House) -> None:
     await house.store.seal_batch(bid)
     starts = (await house.store.join("w", 3, ["stage:estimating"])).starts
     await house.store.finish("w", [finish(start, "error", "no") for start in starts[:2]])
-    assert await Clerk(house.store, "clerk").work_off() == 0
+    assert await Clerk(house.store, "clerk", postman()).work_off() == 0
     await house.store.finish("w", [finish(starts[2], "error", "no")])
     report = await reported(house, bid)
     assert [row["key"] for row in report["failed"]] == ["a", "b", "c"]
-    assert await Clerk(house.store, "clerk").work_off() == 0
+    assert await Clerk(house.store, "clerk", postman()).work_off() == 0
     batch = await house.store.batch(bid)
     assert batch
     assert (batch.state, batch.sequence) == ("failed", 1)

@@ -23,6 +23,7 @@ from maitred.wire import encode_json
 from maitred.worker import Worker
 from tests.conftest import Servers
 from tests.conftest import connect as connect_line
+from tests.service.post import postman
 from tests.waiting import eventually
 from tests.zookeeper.house import U1, settings_for
 from tests.zookeeper.server import Ensemble
@@ -73,7 +74,7 @@ class Yard:
         stores = [await self.process() for _ in range(workers + 1)]
         crew = [Worker(store, self.handlers, slots) for store in stores[1:]]
         work = [asyncio.create_task(worker.run()) for worker in crew]
-        roles = [Clerk(stores[0], "server", safety_net=0.05).run(), Scribe(stores[0]).run()]
+        roles = [Clerk(stores[0], "server", postman(), safety_net=0.05).run(), Scribe(stores[0]).run()]
         tasks = [asyncio.create_task(role) for role in roles]
         try:
             yield stores

@@ -2,7 +2,7 @@
 
 import typer
 
-from maitred.cli import asking, batching, hearing, holding, keeping, legacy, live
+from maitred.cli import asking, batching, hearing, holding, keeping, legacy, live, probing, telling
 from maitred.cli.exits import HELP
 
 app = typer.Typer(
@@ -18,7 +18,10 @@ app.add_typer(asking.commands)
 app.add_typer(holding.commands)
 app.add_typer(hearing.commands)
 app.add_typer(live.commands)
+app.add_typer(probing.commands)
+app.add_typer(telling.commands)
 app.add_typer(batching.commands, name="batch")
+app.add_typer(telling.keys, name="keys")
 app.add_typer(legacy.commands, name="legacy")
 
 

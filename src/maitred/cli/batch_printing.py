@@ -5,10 +5,18 @@ from collections import Counter
 from collections.abc import Sequence
 
 import typer
-from rich.table import Table
 
 from maitred.cli.exits import sentence_of
-from maitred.cli.printing import clock, console, holds_sentence, plain_row, print_json, print_pairs, say
+from maitred.cli.printing import (
+    clock,
+    console,
+    holds_sentence,
+    plain_row,
+    print_json,
+    print_pairs,
+    say,
+    table,
+)
 from maitred.errors import InvalidJob, MaitredError
 from maitred.wire import BatchDocument, JobDocument, Page, ReportDocument, ReportRow
 
@@ -60,13 +68,13 @@ def print_batches(page: Page[BatchDocument], *, as_json: bool) -> None:
     if not page.items:
         typer.echo("There is no such batch.")
         return
-    table = _table("id", "state", "jobs", "submitter", "external id", "created")
+    found = table("id", "state", "jobs", "submitter", "external id", "created")
     for batch in page.items:
         who = f"{batch.submitter.type}:{batch.submitter.id}"
         jobs = counts_sentence(batch.counts, sealed=batch.sealed)
         row = [batch.id, batch.state, jobs, who, batch.external_id or "", clock(batch.created_at) or ""]
-        table.add_row(*plain_row(row))
-    console().print(table)
+        found.add_row(*plain_row(row))
+    console().print(found)
     if page.total is not None and page.total > len(page.items):
         typer.echo(f"and {page.total - len(page.items)} more")
 
@@ -96,12 +104,12 @@ def _print_rows(title: str, rows: Sequence[ReportRow]) -> None:
     if not rows:
         return
     named = any(row.local_id for row in rows)
-    table = _table(title, *(["local id"] if named else []), "message", "id")
+    found = table(title, *(["local id"] if named else []), "message", "id")
     for row in rows[:MOST_ROWS]:
-        table.add_row(
+        found.add_row(
             *plain_row([row.key, *([row.local_id or ""] if named else []), row.message or "", row.id])
         )
-    console().print(table)
+    console().print(found)
     if len(rows) > MOST_ROWS:
         typer.echo(f"and {len(rows) - MOST_ROWS} more; --json has all of them")
 
@@ -126,11 +134,3 @@ def _plain_answer(answer: JobDocument | MaitredError) -> object:
         return answer.model_dump(mode="json", by_alias=True)
     faults = [fault._asdict() for fault in answer.faults] if isinstance(answer, InvalidJob) else None
     return {"type": f"urn:maitred:problem:{answer.code}", "detail": str(answer), "errors": faults}
-
-
-def _table(*headings: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in headings:
-        # An id is copied whole or not at all.
-        table.add_column(heading, overflow="fold", no_wrap=heading == "id")
-    return table

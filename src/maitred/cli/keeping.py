@@ -56,12 +56,22 @@ def work(
     config: options.ConfigFile = None,
     store: options.StoreUrl = None,
     data: options.Data = options.DEFAULT_DATA,
+    health_port: options.HealthPort = None,
     require: options.Require = None,
 ) -> None:
     """Run workers alone: one for each queue, for commands and for the handlers of --app."""
     from maitred.cli import house  # noqa: PLC0415
 
-    house.work(config, data, store=store, app=app, slots=slots, queues=queue or [], require=require)
+    house.work(
+        config,
+        data,
+        store=store,
+        app=app,
+        slots=slots,
+        queues=queue or [],
+        health_port=health_port,
+        require=require,
+    )
 
 
 @commands.command()

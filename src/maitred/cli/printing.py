@@ -194,6 +194,15 @@ def print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
     console().print(table)
 
 
+def table(*headings: str) -> Table:
+    """Give a table with these headings."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        # An id is copied whole or not at all.
+        made.add_column(heading, overflow="fold", no_wrap=heading == "id")
+    return made
+
+
 def plain(value: object) -> Text:
     """Keys may hold any character; none of them may colour the table or move the cursor."""
     return Text("".join(c if c.isprintable() else "�" for c in str(value)))

@@ -22,7 +22,7 @@ from maitred.cli.bars import Bar, dim
 from maitred.cli.following import follow, with_news
 from maitred.cli.printing import holds_sentence, plain, say
 from maitred.cli.spans import span, starts
-from maitred.cli.waiting import sentence
+from maitred.cli.waiting import programs_of, sentence
 from maitred.client import Client
 from maitred.errors import UnknownJob
 from maitred.wire import JobDocument, OutputEvent
@@ -189,14 +189,13 @@ async def watch_on_terminal(client: Client, console: Console, sight: Sight, hear
 
 
 def print_end(job: JobDocument, *, heard: bool = False) -> None:
-    """Print what a program printed, unless that was heard, or a handler's result; and why it failed."""
-    result = job.result
-    if "command" in job.run and isinstance(result, dict):
-        if not heard:
-            print_output(sys.stdout, str(result.get("stdout") or ""))
-            print_output(sys.stderr, str(result.get("stderr") or ""))
-    elif result is not None:
-        typer.echo(json.dumps(result, ensure_ascii=False))
+    """Print what programs printed, unless that was heard, or a handler's result; and why it failed."""
+    programs = programs_of(job)
+    for program in () if heard else programs:
+        print_output(sys.stdout, str(program.get("stdout") or ""))
+        print_output(sys.stderr, str(program.get("stderr") or ""))
+    if not programs and job.result is not None:
+        typer.echo(json.dumps(job.result, ensure_ascii=False))
     if job.state != "completed":
         why = f": {job.message}" if job.message else ""
         say(f"maitred: {job.id} {job.state} ({job.code}){why}", err=True)

@@ -64,10 +64,27 @@ class Caller:
         body: object = None,
         patience: float | None = PATIENCE,
     ) -> bytes:
-        """Make a call and give the bytes of the answer."""
+        """Make a call to a path below the queues, and give the bytes of the answer."""
+        queue, _, id = (*path, "", "", "")[:3]
+        return await self._ask(
+            method, path_of(*path), query=query, body=body, patience=patience, queue=queue, id=id
+        )
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: object = None,
+        patience: float | None = PATIENCE,
+        queue: str = "",
+        id: str = "",
+    ) -> bytes:
+        """Make a call; a refusal is of this queue and id."""
         request = self._http.build_request(
             method,
-            path_of(*path),
+            path,
             params=query_of(query) if query else None,
             content=None if body is None else json_of(body),
             headers={} if body is None else {"content-type": "application/json"},
@@ -76,7 +93,7 @@ class Caller:
         answer = await self._send(request)
         if answer.is_success:
             return answer.content
-        raise _refusal(answer, *path)
+        raise _refusal(answer, queue, id)
 
     async def _send(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
         try:
@@ -97,7 +114,7 @@ class Caller:
             request = self._http.build_request("GET", path, params=query, headers=headers, timeout=patience)
             answer = await self._send(request, stream=True)
             try:
-                await _must_be_stream(answer, queue, kind, id)
+                await _must_be_stream(answer, queue, id)
                 yield answer
             finally:
                 await answer.aclose()
@@ -105,17 +122,17 @@ class Caller:
         return connect
 
 
-async def _must_be_stream(answer: httpx.Response, queue: str, kind: str, id: str) -> None:
+async def _must_be_stream(answer: httpx.Response, queue: str, id: str) -> None:
     """Let a stream pass, or the word that there is no more; raise what anything else says."""
     if answer.status_code == httpx.codes.NO_CONTENT:
         return
     if answer.is_success and answer.headers.get("content-type", "").startswith(EVENT_STREAM):
         return
     await answer.aread()
-    raise _refusal(answer, queue, kind, id)
+    raise _refusal(answer, queue, id)
 
 
-def _refusal(answer: httpx.Response, queue: str = "", _kind: str = "", id: str = "", *_: str) -> MaitredError:
+def _refusal(answer: httpx.Response, queue: str, id: str) -> MaitredError:
     try:
         return error_of(answer.json(), queue=queue, id=id)
     except (ValueError, AttributeError, LookupError):

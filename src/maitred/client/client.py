@@ -6,6 +6,7 @@ from typing import Any
 
 from maitred.client.batches import BatchCalls
 from maitred.client.holds import HoldCalls
+from maitred.client.keys import KeyCalls
 from maitred.client.problems import error_of
 from maitred.client.sending import plain_job
 from maitred.client.stream import read_job_event
@@ -13,6 +14,7 @@ from maitred.client.watching import PAUSES, watch
 from maitred.errors import MaitredError, UnknownArtifact
 from maitred.wire import (
     CheckDocument,
+    DeliveryDocument,
     JobBody,
     JobDocument,
     OutputDocument,
@@ -26,7 +28,7 @@ from maitred.wire import (
 )
 
 
-class Client(BatchCalls, HoldCalls):
+class Client(BatchCalls, HoldCalls, KeyCalls):
     """Calls one server; `ServerUnreachable` if it does not answer."""
 
     async def put(self, queue: str, job: JobBody | Mapping[str, Any]) -> JobDocument:
@@ -47,6 +49,12 @@ class Client(BatchCalls, HoldCalls):
         """Show a job."""
         query = {} if version is None else {"version": str(version)}
         return JobDocument.model_validate(await self._call("GET", queue, "jobs", id, query=query))
+
+    async def deliveries(self, queue: str, id: str, version: int | None = None) -> Page[DeliveryDocument]:
+        """Show the last tries at a job's callbacks, oldest first."""
+        query = {"limit": "500"} | ({} if version is None else {"version": str(version)})
+        answer = await self._call("GET", queue, "jobs", id, "deliveries", query=query)
+        return Page[DeliveryDocument].model_validate(answer)
 
     async def events(
         self,

@@ -53,6 +53,7 @@ def error_of(problem: Mapping[str, Any], *, queue: str = "", id: str = "") -> Ma
         errors.UnknownQueue.code: lambda: errors.UnknownQueue(queue),
         errors.UnknownJob.code: lambda: errors.UnknownJob(queue, id),
         errors.UnknownBatch.code: lambda: errors.UnknownBatch(queue, id),
+        errors.UnknownKey.code: lambda: errors.UnknownKey(id),
         errors.IllegalMove.code: lambda: errors.IllegalMove(problem["old"], problem["new"]),
         _NO_SUCH_ROUTE: lambda: errors.NotFound("the server does not have this call; it may be older"),
     }

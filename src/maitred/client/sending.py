@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from maitred.errors import Fault, InvalidJob, UnknownBatch, UnknownJob, UnknownQueue
+from maitred.errors import Fault, InvalidJob, UnknownBatch, UnknownJob, UnknownKey, UnknownQueue
 from maitred.wire import JobBody
 
 # Names that a path cannot hold: on the way to the server it would become another path.
@@ -33,6 +33,14 @@ def path_of(queue: str | None = None, kind: str = "", *names: str) -> str:
     parts = [part for part in (queue, kind, *names) if part]
     _refuse_unsayable({"queue": queue, "id": "".join(names)})
     return "/".join(["/api/v1/queues", *map(_segment, parts)])
+
+
+def key_path(*names: str) -> str:
+    """Give the path below the keys; `UnknownKey` for a name that a path cannot hold."""
+    if names and names[0] in _NOT_IN_PATHS:
+        raise UnknownKey(names[0])
+    _refuse_unsayable({"id": "".join(names)})
+    return "/".join(["/api/v1/keys", *map(_segment, names)])
 
 
 def plain_job(job: JobBody | Mapping[str, Any]) -> Any:

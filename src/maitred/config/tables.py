@@ -20,7 +20,6 @@ from maitred.config.values import (
     MOST_RUNNING,
     between,
     budget,
-    bytes_up_to,
     class_name,
     count,
     directories,
@@ -144,8 +143,8 @@ class QueueConfig(_Table):
     max_delay: Annotated[int, between("0s", "3650d")] = _default.max_delay
     max_waiting: MaxWaitingConfig = MaxWaitingConfig()
     max_body: Annotated[int, count(1, 64 << 20)] = _default.max_body
-    output: Annotated[int, bytes_up_to("64MiB")] = _default.output_limit
-    artifacts: Annotated[int, bytes_up_to("256MiB")] = _default.artifact_limit
+    output: Annotated[int, size_between("0B", "64MiB")] = _default.output_limit
+    artifacts: Annotated[int, size_between("0B", "256MiB")] = _default.artifact_limit
     stages: Annotated[tuple[str, ...], PlainValidator(stage_names)] = _default.stages
     space: Annotated[int, PlainValidator(budget)] | None = None
     profiles: Annotated[tuple[str, ...], PlainValidator(profile_names)] | None = None
@@ -156,7 +155,7 @@ class QueueConfig(_Table):
     classes: dict[Annotated[str, AfterValidator(class_name)], ClassConfig] | None = None
     interactive: InteractiveConfig = InteractiveConfig()
     sandbox: SandboxConfig = SandboxConfig()
-    private_addresses: bool = _default.private_addresses
+    private_addresses: bool | None = None
 
     @field_validator("classes", mode="after")
     @classmethod
@@ -184,8 +183,11 @@ class QueueConfig(_Table):
         if self.ledger is None and "layout" in self.model_fields_set:
             yield ("layout",), "it is the layout of a ledger's tree, and would have no effect without ledger"
 
-    def settings(self) -> Settings:
-        """Give the settings in the form that the rules use; the last class's cap is the time limit."""
+    def settings(self, *, private: bool = False) -> Settings:
+        """Give the settings in the form that the rules use; the last class's cap is the time limit.
+
+        `private` is whether private addresses are allowed where the file does not say.
+        """
         classes = tuple(_levels(self.classes or {}))
         return Settings(
             order=self.order,
@@ -223,7 +225,7 @@ class QueueConfig(_Table):
             sandbox_disk=self.sandbox.disk,
             sandbox_cpu=self.sandbox.cpu or _default.sandbox_cpu,
             sandbox_network=self.sandbox.network,
-            private_addresses=self.private_addresses,
+            private_addresses=private if self.private_addresses is None else self.private_addresses,
         )
 
 

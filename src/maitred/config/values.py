@@ -7,7 +7,7 @@ import re
 from decimal import Decimal
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, PlainValidator
+from pydantic import BeforeValidator
 
 from maitred import duration, size
 from maitred.core.classes import PERCENT, WHOLE, Limit
@@ -73,18 +73,6 @@ def budget(value: object) -> int:
     if not 1 <= found <= size.parse("1000TB"):
         raise ValueError(f"{value!r} is out of bounds; allowed is 1B to 1000TB")
     return found
-
-
-def bytes_up_to(most: str) -> PlainValidator:
-    """Take a size up to this one, and give its bytes."""
-
-    def check(value: object) -> int:
-        found = size.parse(value)
-        if found > size.parse(most):
-            raise ValueError(f"{value!r} is out of bounds; allowed is 0B to {most}")
-        return found
-
-    return PlainValidator(check)
 
 
 def size_between(least: str, most: str) -> BeforeValidator:

@@ -7,6 +7,7 @@ told in order, all versions of a job together: the next one when the one before 
 from typing import Literal, NamedTuple
 
 from maitred.core.job import Job, View
+from maitred.core.settings import SECOND
 from maitred.errors import LockLost
 
 NoticeKind = Literal["started", "requeued", "ended"]
@@ -14,6 +15,8 @@ NoticeKind = Literal["started", "requeued", "ended"]
 # More than this wait for one job only if they tell of ends; and so many tries are kept of a version.
 MOST_NOTICES = 100
 DELIVERIES_KEPT = 100
+# Longer than a try takes, whatever the receiver does; shorter than one waits for a server that died.
+LOCKED_FOR = 20 * SECOND
 SAID_CHARACTERS = 500
 
 

@@ -1,6 +1,6 @@
 """What a queue is set to, as the rules see it: plain values, durations in microseconds, space in bytes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from maitred.core.classes import DurationClass
@@ -75,3 +75,7 @@ class Settings:
     def floor_plan(self) -> object:
         """What may not change while a job waits or runs: names and caps of the classes, and the policy."""
         return [(each.name, each.cap) for each in self.classes], self.elastic
+
+    def changed(self, old: "Settings") -> list[str]:
+        """Name the settings that were not the same before."""
+        return [each.name for each in fields(self) if getattr(self, each.name) != getattr(old, each.name)]

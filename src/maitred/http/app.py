@@ -1,7 +1,7 @@
 """The app: every route, the refusals as problems, and what runs for as long as the app does.
 
-That is the ticker, the foresights by which jobs have estimates and can be watched, and the clerks who expand
-and report batches.
+That is the ticker, the foresights by which jobs have estimates and can be watched, the clerks who expand and
+report batches, and the couriers who tell submitters what has become of their jobs.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import contextlib
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from http import HTTPStatus
 
 from fastapi import FastAPI, HTTPException, Request
@@ -24,14 +24,17 @@ from maitred.http.answer import problem, problem_answer, problem_of
 from maitred.http.describe import describe
 from maitred.http.incoming import WholeSegments
 from maitred.http.own_host import OwnHostOnly
-from maitred.http.routes import batches, events, health, holds, jobs, output, queues, sessions
-from maitred.service.clerks import Clerks
+from maitred.http.routes import batches, events, health, holds, jobs, keys, output, queues, sessions
+from maitred.service.delivery import Postman
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
+from maitred.service.health import Health
 from maitred.service.scribe import Scribes
+from maitred.service.signing import Signer
+from maitred.service.staff import clerks, couriers
 from maitred.service.ticker import Ticker
 
-Taking = Callable[[], Awaitable[bool]]
+Workers = Callable[[], Sequence[Health]]
 
 _CODES = {400: "malformed", 404: "no-such-route", 405: "no-such-method"}
 _RULES = {
@@ -42,11 +45,11 @@ _RULES = {
 }
 
 
-def create_app(desk: Desk, *, hosts: Collection[str], taking: Taking | None = None) -> FastAPI:
+def create_app(desk: Desk, *, hosts: Collection[str], workers: Workers = list) -> FastAPI:
     """Make the app over a desk.
 
-    `hosts` are the values of `Host` by which the server is its own, such as `127.0.0.1:7500`. `taking` tells
-    whether the worker in this process takes jobs, where there is one; until then the server is not ready.
+    `hosts` are the values of `Host` by which the server is its own, such as `127.0.0.1:7500`. `workers`
+    tells how those in this process are; until all take jobs the server is not ready.
     """
     app = FastAPI(
         title="Maitred",
@@ -64,8 +67,8 @@ def create_app(desk: Desk, *, hosts: Collection[str], taking: Taking | None = No
         },
     )
     app.state.desk = desk
-    app.state.taking = taking
-    for routes in (jobs, output, holds, events, batches, queues, sessions, health):
+    app.state.workers = workers
+    for routes in (jobs, output, holds, events, batches, queues, keys, sessions, health):
         app.include_router(routes.router)
     app.add_middleware(WholeSegments)
     app.add_middleware(OwnHostOnly, hosts=hosts)
@@ -76,11 +79,14 @@ def create_app(desk: Desk, *, hosts: Collection[str], taking: Taking | None = No
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     desk: Desk = app.state.desk
+    postman = Postman(Signer(desk.keys))
     if desk.foresights is None:
         desk.foresights = Foresights(desk.stores)
+    mine = (desk.stores, _own_name(), postman, desk.foresights)
     if desk.clerks is None:
-        desk.clerks = Clerks(desk.stores, _own_name(), desk.foresights)
-    parts = (Ticker(desk.stores), desk.foresights, desk.clerks, Scribes(desk.stores, desk.foresights))
+        desk.clerks = clerks(*mine)
+    scribes = Scribes(desk.stores, desk.foresights)
+    parts = (Ticker(desk.stores), desk.foresights, desk.clerks, couriers(*mine), scribes)
     tasks = [asyncio.create_task(part.run()) for part in parts]
     try:
         yield

@@ -103,6 +103,16 @@ class Server(uvicorn.Server):
         if self._closing is not None:
             self._closing()
 
+    def hurry(self) -> None:
+        """Once it stops, wait for no answer that is under way."""
+        self.force_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End, and let the app tidy up also in a hurry."""
+        await super().shutdown(sockets)
+        if self.force_exit:
+            await self.lifespan.shutdown()
+
 
 def _is_loopback(host: str) -> bool:
     with contextlib.suppress(ValueError):

@@ -11,6 +11,7 @@ import contextlib
 import secrets
 from collections.abc import Callable, Coroutine
 from typing import Any
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -23,11 +24,12 @@ from maitred.errors import (
     MaitredError,
     NotFound,
     StoreError,
-    StoreUnavailable,
 )
-from maitred.service.delivery import MOST_TRIES, back_off, post
+from maitred.service.delivery import MOST_TRIES, Postman, back_off
 from maitred.service.expanding import Expanding
-from maitred.service.report import MEDIA_TYPES, Report, render
+from maitred.service.messages import report_message
+from maitred.service.report import Report
+from maitred.service.rounds import SAFETY_NET, Rounds
 from maitred.store.port import Store
 from maitred.wire import decode_json, encode_json, read_batch
 from maitred.wire.batch import ResponseType
@@ -36,53 +38,28 @@ ERRANDS_AT_ONCE = 4
 # A send is a wait for somebody else's server, and must not keep others from being expanded and reported.
 SENDS_AT_ONCE = 64
 ROWS_PER_CALL = 500
-SAFETY_NET = 1.0
 LONGEST_FAULT = 10_000
 _FOR_RESPONSE = ("submitter", "response_url", "response_type")
 
 _log = structlog.get_logger()
 
 
-class Clerk:
-    """One clerk of one queue; `run` it in a task, and cancel that to stop it.
-
-    `wake` it when there may be work; it looks every second anyway.
-    """
+class Clerk(Rounds):
+    """One clerk of one queue."""
 
     def __init__(
         self,
         store: Store,
         owner: str,
+        postman: Postman,
         *,
         safety_net: float = SAFETY_NET,
     ) -> None:
+        super().__init__(store.queue, safety_net)
         self._store = store
         self._owner = owner
-        self._safety_net = safety_net
-        self._news = asyncio.Event()
-        self._at_work: set[asyncio.Task[None]] = set()
+        self._postman = postman
         self._sending: set[asyncio.Task[None]] = set()
-        self._trouble = ""
-
-    def wake(self) -> None:
-        """Look for work now."""
-        self._news.set()
-
-    async def run(self) -> None:
-        """Work until cancelled; what is under way then is left to whoever comes next."""
-        try:
-            while True:
-                self._news.clear()
-                if not await self._begin():
-                    # Not wait_for: before Python 3.12 it may swallow the cancel that comes with the news.
-                    with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(self._safety_net):
-                            await self._news.wait()
-        finally:
-            tasks = self._at_work | self._sending
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def work_off(self) -> int:
         """Do all that can be done now, one errand after the other; give how many there were."""
@@ -94,7 +71,8 @@ class Clerk:
 
     async def _begin(self) -> bool:
         """Begin an errand, if there is one and a hand is free."""
-        if len(self._at_work) >= ERRANDS_AT_ONCE or len(self._sending) >= SENDS_AT_ONCE:
+        at_work = len(self._tasks) - len(self._sending)
+        if at_work >= ERRANDS_AT_ONCE or len(self._sending) >= SENDS_AT_ONCE:
             return False
         try:
             errand = await self._lock()
@@ -104,23 +82,11 @@ class Clerk:
         self._trouble = ""
         if errand is None:
             return False
-        task = asyncio.create_task(self._do(*errand))
-        (self._sending if errand[0].work == "send" else self._at_work).add(task)
-        task.add_done_callback(self._ended)
+        task = self._take_on(self._do(*errand))
+        if errand[0].work == "send":
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
         return True
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._at_work.discard(task)
-        self._sending.discard(task)
-        if not task.cancelled() and (error := task.exception()):
-            _log.error("a batch could not be worked on", queue=self._store.queue, exc_info=error)
-        self._news.set()
-
-    def _tell(self, what: str, error: Exception) -> None:
-        """Say what is wrong once, not every second. Of a store that is away, the ticker says so already."""
-        if self._trouble != str(error) and not isinstance(error, StoreUnavailable):
-            _log.warning(what, queue=self._store.queue, error=str(error))
-        self._trouble = str(error)
 
     async def _lock(self) -> tuple[Errand, bytes] | None:
         token = secrets.token_bytes(16)
@@ -197,17 +163,15 @@ class Clerk:
         if url is None:
             await self._store.sent_batch(batch.id, token, None)
             return
-        answer, said = await post(
-            url,
-            render(decode_json(batch.report), form),
-            media_type=MEDIA_TYPES[form],
-            id=f"{batch.id}.{batch.sequence}",
-        )
-        again = answer == "again" and batch.tries + 1 < MOST_TRIES
-        await self._store.sent_batch(batch.id, token, back_off(settings, batch.tries) if again else None)
-        if answer != "sent":
+        message = report_message(self._store.queue, batch, form)
+        tried = await self._postman.post(url, message, tries=batch.tries, private=settings.private_addresses)
+        again = tried.answer == "again" and batch.tries + 1 < MOST_TRIES
+        wait = back_off(settings, batch.tries, tried.wait) if again else None
+        await self._store.sent_batch(batch.id, token, wait)
+        if tried.answer != "sent":
             what = "a report will be sent again" if again else "a report was given up"
-            _log.warning(what, queue=self._store.queue, batch=batch.id, url=url, answer=said)
+            to = urlsplit(url).hostname
+            _log.warning(what, queue=self._store.queue, batch=batch.id, to=to, answer=tried.said)
 
 
 def _response(batch: Batch) -> tuple[str | None, ResponseType]:

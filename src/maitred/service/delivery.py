@@ -1,63 +1,135 @@
-"""Sending a report to its response address: one try, and what follows from the answer.
+"""Sending a message to its response address: one try, and what follows from the answer.
 
-A try takes so long and no longer, whatever the address does, and nothing is read of what it says but its
-status: one that never ends its answer costs no more than one that does not answer.
+A try takes so long and no longer, whatever the address does, and its answer counts by its status: one that
+never ends what it says costs no more than one that does not answer. Redirects are not followed, since what is
+signed for one receiver is not another's.
 """
 
 import asyncio
 import random
+import ssl
 import time
-from typing import Literal
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from typing import Literal, NamedTuple
 
 import httpx
 
-from maitred.core.settings import Settings
+from maitred.core.settings import MINUTE, SECOND, Settings
+from maitred.errors import UnknownKey
+from maitred.service.addresses import CheckedTransport, PrivateAddress
+from maitred.service.signing import Signer
 
 PATIENCE = 15.0
 # With the longest back-off of five minutes, this is about a day.
 MOST_TRIES = 300
+LONGEST_WAIT = 60 * MINUTE
+LONGEST_SAYING = 200
+_LATER = (httpx.codes.REQUEST_TIMEOUT, httpx.codes.TOO_MANY_REQUESTS)
 
 Answer = Literal["sent", "again", "refused"]
 
 
-async def post(
-    url: str,
-    content: bytes,
-    *,
-    media_type: str,
-    id: str,
-    patience: float = PATIENCE,
-) -> tuple[Answer, str]:
-    """Send it once. Give whether it arrived, may arrive later, or never will, and what was answered."""
-    headers = {
-        "content-type": media_type,
-        "webhook-id": id,
-        "webhook-timestamp": str(int(time.time())),
-    }
-    try:
-        async with (
-            asyncio.timeout(patience),
-            httpx.AsyncClient(timeout=patience, trust_env=False) as client,
-            client.stream("POST", url, content=content, headers=headers) as answer,
-        ):
-            return _understood(answer)
-    except TimeoutError:
-        return "again", f"did not answer within {patience:g} seconds"
-    except httpx.InvalidURL as error:
-        return "refused", str(error)
-    except httpx.HTTPError as error:
-        return "again", str(error) or type(error).__name__
+class Message(NamedTuple):
+    """What is sent: its id, which stays the same in all tries, and the key that asked for it."""
+
+    id: str
+    by: str
+    content: bytes
+    media_type: str = "application/json"
 
 
-def _understood(answer: httpx.Response) -> tuple[Answer, str]:
-    said = f"{answer.status_code} {answer.reason_phrase}".rstrip()
+class Tried(NamedTuple):
+    """Whether a message arrived, may arrive later, or never will, and what was answered.
+
+    `wait` is how long the receiver wants to be left alone, in microseconds.
+    """
+
+    answer: Answer
+    said: str
+    wait: int = 0
+
+
+class Postman:
+    """Sends messages, each on a connection of its own.
+
+    None is kept for the next message, which may be for another receiver at the same address.
+    """
+
+    def __init__(self, signer: Signer, *, patience: float = PATIENCE) -> None:
+        self._signer = signer
+        self._patience = patience
+
+    async def post(self, url: str, message: Message, *, private: bool, tries: int = 0) -> Tried:
+        """Sign a message and send it once, after so many tries before; to a `private` address if allowed."""
+        try:
+            headers = await self._signer.headers(message.by, message.id, message.content)
+        except UnknownKey as error:
+            return Tried("refused", f"it cannot be signed: {error}")
+        headers |= {"content-type": message.media_type, "maitred-attempt": str(tries + 1)}
+        try:
+            async with (
+                asyncio.timeout(self._patience),
+                self._client(url, private=private) as client,
+                client.stream("POST", url, content=message.content, headers=headers) as answer,
+            ):
+                return _understood(answer)
+        except TimeoutError:
+            return Tried("again", f"did not answer within {self._patience:g} seconds")
+        except PrivateAddress as error:
+            return Tried("refused", _short(f"private address: {error}"))
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            return Tried("refused", _short(str(error)))
+        except httpx.HTTPError as error:
+            return Tried("again", _short(str(error) or type(error).__name__))
+
+    def _client(self, url: str, *, private: bool) -> httpx.AsyncClient:
+        # Over plain http nothing is verified, and reading all the world's certificates takes long.
+        verify = self._certificates if url.lower().startswith("https:") else False
+        transport = CheckedTransport(private=private, verify=verify)
+        return httpx.AsyncClient(transport=transport, timeout=self._patience, trust_env=False)
+
+    @cached_property
+    def _certificates(self) -> ssl.SSLContext:
+        return httpx.create_ssl_context(trust_env=False)
+
+
+def _understood(answer: httpx.Response) -> Tried:
+    said = _short(f"{answer.status_code} {answer.reason_phrase}".rstrip())
     if answer.is_success:
-        return "sent", said
-    later = answer.is_server_error or answer.status_code == httpx.codes.TOO_MANY_REQUESTS
-    return ("again" if later else "refused"), said
+        return Tried("sent", said)
+    if answer.is_redirect:
+        return Tried("refused", f"{said}: redirects are not followed")
+    if answer.is_server_error or answer.status_code in _LATER:
+        return Tried("again", said, _asked_for(answer.headers.get("retry-after", "")))
+    return Tried("refused", said)
 
 
-def back_off(settings: Settings, tries: int) -> int:
-    """Give the microseconds until the next try: twice as long each time, up to a bound, and never in step."""
+def _asked_for(text: str) -> int:
+    """Read how long a receiver wants to be left alone, as a number of seconds or a time."""
+    if text.isascii() and text.isdecimal():
+        return min(int(text[:12]) * SECOND, LONGEST_WAIT)
+    try:
+        moment = parsedate_to_datetime(text)
+        wait = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return 0
+    return max(0, min(round(wait * SECOND), LONGEST_WAIT))
+
+
+def _short(text: str) -> str:
+    """Give what a stranger said on one line, and not all of it if that is long."""
+    return text.encode("ascii", "backslashreplace").decode()[:LONGEST_SAYING].translate(_ONE_LINE)
+
+
+_ONE_LINE = dict.fromkeys(range(32), " ")
+
+
+def back_off(settings: Settings, tries: int, wait: int = 0) -> int:
+    """Give the microseconds until the next try: twice as long each time, up to a bound, and never in step.
+
+    A receiver that wants to be left alone for longer is.
+    """
     longest = min(settings.most_backoff, settings.backoff << min(tries, 40))
-    return max(1, round(longest * random.uniform(0.5, 1)))  # noqa: S311 - nobody gains by guessing it
+    return max(1, wait, round(longest * random.uniform(0.5, 1)))  # noqa: S311 - nobody gains by guessing it

@@ -13,7 +13,6 @@ from maitred.core.job import Phase, Submitter, View
 from maitred.core.settings import Settings
 from maitred.errors import Fault, InvalidJob, MaitredError, StoreUnavailable, UnknownJob
 from maitred.service.batch_desk import BatchDesk
-from maitred.service.clerks import Clerks
 from maitred.service.cursor import Spot, read_cursor, write_cursor, wrong_cursor
 from maitred.service.document import Document, job_document
 from maitred.service.foresight import Foresight
@@ -27,10 +26,13 @@ from maitred.service.house_document import (
     worker_document,
 )
 from maitred.service.intake import Accepted, accept, accept_one, accept_shown
+from maitred.service.keyring import Keys, key_document
 from maitred.service.listing import RUNNING, WAITING, Filter, Listing
+from maitred.service.messages import delivery_document
 from maitred.service.order import allowed_by, duration_of
 from maitred.service.output_desk import OutputDesk
 from maitred.service.sessions import COMEBACK, Sessions
+from maitred.service.staff import Staff
 from maitred.service.watch import Watch
 from maitred.store.ledgered import LedgeredStore
 from maitred.store.port import Store, Stores
@@ -46,9 +48,10 @@ class Desk:
 
     `UnknownQueue` is raised by every method that names a queue, `StoreUnavailable` by all. A queue's settings
     are remembered for a second. Holds, batches, sessions and what jobs say have desks of their own: `holds`,
-    `batches`, `sessions` and `outputs`. Estimates and waits are told, jobs can be watched and sessions opened
-    where there are `foresights`, as in a server; else they are null. The `clerks` of a server are told when
-    there is work for them. A session's client that drops has `comeback` seconds to come back.
+    `batches`, `sessions` and `outputs`; `keys` are those of all queues. Estimates and waits are told, jobs
+    can be watched and sessions opened where there are `foresights`, as in a server; else they are null. The
+    `clerks` of a server are told when there is work for them. A session's client that drops has `comeback`
+    seconds to come back.
     """
 
     def __init__(
@@ -56,7 +59,7 @@ class Desk:
         stores: Stores,
         *,
         foresights: Foresights | None = None,
-        clerks: Clerks | None = None,
+        clerks: Staff | None = None,
         clock: Callable[[], float] = time.monotonic,
         comeback: float = COMEBACK,
     ) -> None:
@@ -69,6 +72,7 @@ class Desk:
         self.batches = BatchDesk(self)
         self.sessions = Sessions(self, comeback)
         self.outputs = OutputDesk(self)
+        self.keys = Keys(stores.keyring)
 
     async def settings(self, queue: str) -> Settings:
         """Give a queue's settings, at most a second old."""
@@ -200,6 +204,16 @@ class Desk:
             raise UnknownJob(queue, id)
         return document
 
+    async def deliveries(
+        self, queue: str, id: str, version: int | None = None, cursor: str | None = None, limit: int = 50
+    ) -> Document:
+        """List the last tries to tell a job's submitter of it, oldest first; or `UnknownJob`."""
+        tries = await self.store(queue).deliveries(id, version)
+        if tries is None:
+            raise UnknownJob(queue, id)
+        part = _part(tries, cursor, limit)
+        return part.page([delivery_document(queue, each) for each in part.items])
+
     async def watch(
         self, queue: str, id: str, version: int | None = None, last: str | None = None
     ) -> Watch | None:
@@ -283,6 +297,15 @@ class Desk:
             raise StoreUnavailable(f"this server does not reach the ledger at {settings.ledger}")
         changes = [{"code": code, "text": text} for code, text in tally.sentences()]
         return {"queue": queue, "ledger": settings.ledger, "changes": changes}
+
+    async def key_list(self, cursor: str | None = None, limit: int = 50) -> Document:
+        """List the API keys with their callback secrets."""
+        part = _part(await self.keys.all(), cursor, limit)
+        return part.page([key_document(key) for key in part.items])
+
+    async def rotate(self, key: str, keep: int) -> Document:
+        """Give a key a new callback secret, and let the one before sign for so long; or `UnknownKey`."""
+        return key_document(await self.keys.rotate(key, keep))
 
     # ---------------------------------------------------------------- parts of the above
 

@@ -68,12 +68,12 @@ class Expanding:
         """Get the manifest; an address that does not answer is asked again, a few times."""
         for tries in range(FETCH_TRIES - 1):
             try:
-                return await fetch(url)
+                return await fetch(url, private=self._settings.private_addresses)
             except FetchFailed as error:
                 if not error.again:
                     raise
             await asyncio.sleep(min(self._settings.backoff << tries, self._settings.most_backoff) / SECOND)
-        return await fetch(url)
+        return await fetch(url, private=self._settings.private_addresses)
 
     async def _check(self, found: Iterator[ManifestRow | LineFault]) -> None:
         """Read all of the manifest; BadManifest if a line is wrong."""

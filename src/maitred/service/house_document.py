@@ -157,12 +157,11 @@ def worker_document(worker: WorkerView, settings: Settings) -> Document:
         "busy": worker.busy,
         "draining": worker.draining,
         "serves": list(worker.serves),
-        "sandbox": _sandbox(worker.about),
+        "sandbox": _sandbox_of(worker),
         "last_seen": iso(worker.lease_end - settings.lease),
     }
 
 
-def _sandbox(about: bytes) -> list[str]:
-    """Name what a worker says that its sandbox enforces."""
-    said = decode_json(about) if about else {}
-    return [str(name) for name in said.get("sandbox", ())]
+def _sandbox_of(worker: WorkerView) -> list[str]:
+    """Name what a worker enforces, as it says itself; one that says nothing enforces nothing."""
+    return list(decode_json(worker.about)["sandbox"]) if worker.about else []

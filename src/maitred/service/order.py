@@ -5,6 +5,7 @@ from maitred.core.ids import job_id
 from maitred.core.job import COMMAND, Band, Order, Submitter
 from maitred.core.settings import SECOND, Settings
 from maitred.errors import Fault, InvalidJob, TooLarge
+from maitred.service.keyring import LOCAL
 from maitred.service.moment import microseconds, seconds
 from maitred.wire import (
     Allowed,
@@ -21,13 +22,13 @@ from maitred.wire import (
 HANDLER = "handler:"
 
 
-def order_of(value: object, settings: Settings, allowed: Allowed) -> Order:
+def order_of(value: object, settings: Settings, allowed: Allowed, by: str = LOCAL) -> Order:
     """Check a body against the contract and what the queue allows by its settings, and make it an order.
 
-    Raises `InvalidJob` with all faults, or `TooLarge`.
+    `by` is the key of whoever submits it. Raises `InvalidJob` with all faults, or `TooLarge`.
     """
     body = _checked(value, allowed)
-    config = encode_body(body)
+    config = encode_body(body, by)
     if len(config) > settings.max_body:
         raise TooLarge(len(config), settings.max_body)
     level, length = _level(body, settings)

@@ -92,6 +92,7 @@ class Queue:
         handler: str | None = None,
         args: Mapping[str, Any] | None = None,
         command: Sequence[str] | None = None,
+        script: Sequence[Mapping[str, Any]] | None = None,
         files: Mapping[str, Mapping[str, str]] | None = None,
         delay: float | None = None,
         priority: int = DEFAULT_PRIORITY,
@@ -108,6 +109,7 @@ class Queue:
     ) -> Accepted:
         """Create or update the job with this key; give its `id`, the `outcome` and the `version`.
 
+        It runs a handler with `args`, a `command`, or a `script`, which is a list of steps.
         `submitter` is `"user:7"`, `"team:red"` or a `Submitter`. With a class, or a `duration` in seconds,
         the job is sure to get that long; with neither it is elastic. Raises `InvalidJob` with all faults,
         `TooLarge`, `OtherSubmitter`, `LongerDuration` or `QueueFull`; then nothing was changed.
@@ -117,6 +119,7 @@ class Queue:
             "handler": handler,
             "args": args and dict(args),
             "command": command and list(command),
+            "script": script and list(script),
             "files": files and {name: dict(content) for name, content in files.items()},
         }
         body = {

@@ -12,7 +12,7 @@ from typing import Any
 
 from maitred.core.batch import Batch, RowView
 from maitred.service.moment import iso
-from maitred.wire import decode_json, encode_json
+from maitred.wire import decode_json
 
 ENDS = ("completed", "failed", "deleted")
 MEDIA_TYPES = {"json": "application/json", "xml": "application/xml", "turtle": "text/turtle"}
@@ -92,18 +92,6 @@ def _row_document(row: RowView) -> Document:
         "local_id": label.get("local_id"),
         "message": row.message[:LONGEST_MESSAGE] or None,
     }
-
-
-def render(document: Document, form: str) -> bytes:
-    """Write a report as `json`, `xml` or `turtle`."""
-    if form == "xml":
-        return as_xml(document)
-    return as_turtle(document) if form == "turtle" else as_json(document)
-
-
-def as_json(document: Document) -> bytes:
-    """Write a report as callbacks are written."""
-    return encode_json({"type": "batch.reported", "timestamp": document["at"], "data": document})
 
 
 def as_xml(document: Document) -> bytes:

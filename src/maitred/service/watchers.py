@@ -78,12 +78,13 @@ class Watchers:
         [view] = await self._store.read([id], version or (mark.version if mark else None))
         if view is None:
             raise UnknownJob(self._store.queue, id)
-        watch = Watch(view, picture.survey.settings, at, spoken=mark.spoken if mark else 0)
+        watch = Watch(view, picture.survey.settings, at)
+        if mark:
+            watch.digest, watch.spoken = mark.digest, mark.spoken
         chunks = (await self._read_output([watch]))[watch] if view.job.stage else []
         recent = self._foresight.recent
         missing = recent.after(mark.entry, view.job.record) if mark else None
         if mark and missing is not None:
-            watch.digest = mark.digest
             watch.heard = [Heard(*each) for each in missing]
             watch.at = max(mark.entry, at)
             watch.tell_heard(view, picture.survey.settings, chunks)
@@ -96,11 +97,13 @@ class Watchers:
             self._tell_present(watch, view, chunks, watch.at)
             watch.heard = [Heard(*each) for each in recent.after(at, view.job.record) or []]
         if not watch.closed:
-            await self._attend([watch])
+            # From the reading of what happened lately up to here nobody else had a turn.
             self._by_record.setdefault(watch.record, []).append(watch)
             watch.leave = partial(self.leave, watch)
             self._touch(watch)
             self._tell_places([watch])
+            if view.job.abandon:
+                self._attend_next = 0.0
         return watch
 
     def leave(self, watch: Watch) -> None:
@@ -222,10 +225,12 @@ class Watchers:
 
     def _tell_present(self, watch: Watch, view: View, chunks: Sequence[Chunk], at: EntryId) -> None:
         """Tell the state and what the job said; of one that has ended, the end comes last."""
-        if view.job.phase is not Phase.ENDED:
+        ended = view.job.phase is Phase.ENDED
+        if not ended:
             watch.tell_state(view, self._settings(), at)
         watch.tell_output(chunks, at)
-        watch.tell_state(view, self._settings(), at)
+        if ended:
+            watch.tell_state(view, self._settings(), at)
 
     async def _settle_doubts(self) -> None:
         """Read jobs again whose place may be another one by now."""
@@ -333,6 +338,8 @@ class Watchers:
                 found[watch] = chunks
                 if gap and spoken:
                     watch.tell_reset()
+                    if watch.view.job.phase is not Phase.ENDED:
+                        watch.tell_state(watch.view, self._settings(), watch.at)
         return found
 
     def _settle(self, watch: Watch) -> None:

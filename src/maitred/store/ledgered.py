@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 from maitred.core.settings import SECOND, Settings
 from maitred.store.passing_on import PassingOn
-from maitred.store.port import Clock, Status, Store, Stores
+from maitred.store.port import Clock, Keyring, Status, Store, Stores
 
 if TYPE_CHECKING:
     from maitred.store.zookeeper.reconciling import Tally
@@ -65,6 +65,12 @@ class LedgeredStore(PassingOn):
         status = await self._line.status()
         await self._use(status.settings)
         return status
+
+    async def settings(self) -> Settings:
+        """Show the queue's settings, and learn of a change of its ledger."""
+        settings = await self._line.settings()
+        await self._use(settings)
+        return settings
 
     async def reconcile(self) -> "Tally | None":
         """Bring the line after the tree; None if there is none."""
@@ -160,6 +166,11 @@ class LedgeredStores:
     async def names(self) -> list[str]:
         """Name the queues that were configured."""
         return await self.lines.names()
+
+    @property
+    def keyring(self) -> Keyring:
+        """The API keys, kept with the lines."""
+        return self.lines.keyring
 
     def _keep(self, store: LedgeredStore) -> None:
         self._kept[store.queue] = store

@@ -311,6 +311,10 @@ class MemoryStore(OutputVerbs):
             self._news = [*self._news[-2047:], Entry(f"{self._told}-0", self._told, self._house.now, events)]
             self._changed.set()
 
+    async def settings(self) -> Settings:
+        """Show the queue's settings."""
+        return self._house.settings
+
     async def status(self) -> Status:
         """Show the queue."""
         house = self._house
@@ -413,6 +417,26 @@ class MemoryStore(OutputVerbs):
         self._alarm = NEVER if moment is None else moment
 
 
+class MemoryKeyring:
+    """The API keys of one process."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, bytes] = {}
+
+    async def all(self) -> dict[str, bytes]:
+        """Give all records by id."""
+        return dict(self._records)
+
+    async def change(self, id: str, old: bytes | None, new: bytes | None) -> bool:
+        """Put a new record in the place of an old one."""
+        if self._records.get(id) != old:
+            return False
+        self._records.pop(id, None)
+        if new is not None:
+            self._records[id] = new
+        return True
+
+
 class MemoryStores:
     """All queues of one process."""
 
@@ -420,6 +444,7 @@ class MemoryStores:
         """Begin with no queue."""
         self._clock, self._dice = clock, dice
         self._queues: dict[str, MemoryStore] = {}
+        self.keyring = MemoryKeyring()
 
     def queue(self, name: str) -> MemoryStore:
         """Give the store of one queue."""

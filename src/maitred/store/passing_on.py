@@ -241,6 +241,9 @@ class PassingOn(ABC):
     async def news(self, after: str, timeout: float) -> list[Entry]:
         return await (await self._target()).news(after, timeout)
 
+    async def settings(self) -> Settings:
+        return await (await self._target()).settings()
+
     async def status(self) -> Status:
         return await (await self._target()).status()
 

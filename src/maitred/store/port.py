@@ -171,6 +171,9 @@ class Store(Protocol):
     async def configure(self, settings: Settings) -> None:
         """Make the queue, or give it new settings; SettingsForbidden where the waiting jobs forbid it."""
 
+    async def settings(self) -> Settings:
+        """Show the queue's settings; cheap enough for every worker to look with each renewal."""
+
     async def put(self, orders: Sequence[Order]) -> list[Put | Refusal]:
         """Create or update jobs in turn; a refused one changes nothing."""
 
@@ -293,7 +296,7 @@ class Store(Protocol):
         """Note that somebody watches these jobs now: the time after which they are given up begins anew."""
 
     async def lock_notices(self, owner: str, token: bytes, limit: int) -> list[NoticeErrand]:
-        """Lock the first notice of jobs where that is due and not locked, for as long as a lease lasts."""
+        """Lock the first notice of jobs where that is due and not locked, for as long as a try may take."""
 
     async def told_notice(self, record: int, number: int, token: bytes, delivery: Delivery) -> None:
         """Log a try at a notice: it is tried again, or it is done and the job's next is due; LockLost."""
@@ -392,8 +395,25 @@ class Store(Protocol):
         """Give all state at one moment, for small queues and for tests."""
 
 
+class Keyring(Protocol):
+    """The API keys of one place: a record for each by its id, in bytes that the store does not read."""
+
+    async def all(self) -> dict[str, bytes]:
+        """Give all records by id."""
+
+    async def change(self, id: str, old: bytes | None, new: bytes | None) -> bool:
+        """Put a new record in the place of an old one in one step; None is no record.
+
+        False if the old one is not what is there; then nothing was changed.
+        """
+
+
 class Stores(Protocol):
-    """All queues of one place."""
+    """All queues of one place, and the keys of those who call."""
+
+    @property
+    def keyring(self) -> Keyring:
+        """The API keys; they belong to no queue."""
 
     def queue(self, name: str) -> Store:
         """Give the store of one queue; it need not exist yet."""
@@ -414,6 +434,7 @@ __all__ = [
     "Dice",
     "EndedPage",
     "HeldPage",
+    "Keyring",
     "LinePage",
     "Progress",
     "RowPage",

@@ -30,9 +30,11 @@ from maitred.wire.codec import decode_body, decode_json, encode_body, encode_jso
 from maitred.wire.document import (
     ArtifactEntry,
     CheckDocument,
+    DeliveryDocument,
     Estimate,
     Hold,
     JobDocument,
+    KeyDocument,
     OutputDocument,
     OutputPiece,
     Page,
@@ -68,6 +70,7 @@ from maitred.wire.request import (
     PriorityBody,
     ReconcileBody,
     RetryBody,
+    RotateBody,
     parse_request,
 )
 
@@ -86,6 +89,7 @@ __all__ = [
     "CheckBody",
     "CheckDocument",
     "CommandRun",
+    "DeliveryDocument",
     "DurationBody",
     "Erc",
     "Estimate",
@@ -94,6 +98,7 @@ __all__ = [
     "HoldBody",
     "JobBody",
     "JobDocument",
+    "KeyDocument",
     "MoveBody",
     "OutputDocument",
     "OutputEvent",
@@ -116,6 +121,7 @@ __all__ = [
     "ResultEvent",
     "RetriedDocument",
     "RetryBody",
+    "RotateBody",
     "RowRun",
     "RunningJob",
     "ScriptRun",

@@ -27,11 +27,11 @@ def encode_json(value: object) -> bytes:
     return _encoder.encode(value)
 
 
-def encode_body(body: JobBody) -> bytes:
-    """Write the configuration of a job that was checked."""
+def encode_body(body: JobBody, by: str) -> bytes:
+    """Write the configuration of a job that was checked; what it is told about is signed for the key `by`."""
     kept: dict[str, object] = {"key": body.key, "run": vars(body.run)}
     if body.response_url is not None:
-        kept["response_url"] = body.response_url
+        kept |= {"response_url": body.response_url, "submitted_by": by}
     if body.metadata:
         kept["metadata"] = body.metadata
     if body.immediate:

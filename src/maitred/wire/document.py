@@ -413,6 +413,42 @@ class ReconcileDocument(_Document):
     changes: list[ChangeDocument]
 
 
+class SecretDocument(_Document):
+    """A secret that callbacks are signed with, and until when; null is for ever."""
+
+    secret: str
+    until: Time | None = None
+
+
+class KeyDocument(_Document):
+    """An API key, without the key itself, which is not kept. No queues or submitters: it is good for all."""
+
+    id: str
+    name: str
+    role: Literal["viewer", "submitter", "operator", "admin"]
+    queues: list[str]
+    submitters: list[str]
+    created_at: Time
+    expires_at: Time | None = None
+    revoked: bool = False
+    secrets: list[SecretDocument] = Field(description="What its callbacks are signed with, the newest first.")
+
+
+class DeliveryDocument(_Document):
+    """One try to tell a receiver something about a job."""
+
+    id: str = Field(description="The `webhook-id`: the same in all tries at one message.")
+    type: Literal["job.started", "job.requeued", "job.ended"]
+    at: Time
+    attempt: int = Field(description="The `maitred-attempt`: 1 is the first try.")
+    answer: Literal["sent", "again", "refused"] = Field(
+        description="Whether it arrived, is tried again, or was given up."
+    )
+    said: str = Field(description="What the receiver answered, or why there is no answer.")
+    took: float
+    next_at: Time | None = Field(None, description="When it is tried again.")
+
+
 Item = TypeVar("Item", bound=BaseModel)
 
 

@@ -62,8 +62,6 @@ RULES: Mapping[str, str] = {
     "resize": "must be two whole numbers from 1 to 1000: columns and rows",
 }
 
-NOT_YET: Mapping[str, str] = {}
-
 
 def whole(value: object) -> object:
     """Let a whole number be written as `5.0`: JSON has one kind of number, and some writers add the point."""
@@ -96,7 +94,7 @@ def _sentence(path: str, detail: ErrorDetails, rules: Mapping[str, str]) -> str:
         case "missing":
             return "is required"
         case "extra_forbidden":
-            return NOT_YET.get(path, "is not a field that exists here")
+            return "is not a field that exists here"
         case "said":
             return detail["msg"]
         case "string_type" if path not in rules:

@@ -82,7 +82,7 @@ class Flow:
         self.mistakes: list[Mistake] = []
         self._labels: dict[str, Node] = {}
         self._count = 0
-        self._enter(steps, [(index,) for index in range(len(steps))], None)
+        self._enter(steps, (), None)
         if self._count > MOST_STEPS:
             self.mistakes = [Mistake((), f"has more than {MOST_STEPS} steps")]
             return
@@ -91,14 +91,18 @@ class Flow:
                 if end not in node.ends:
                     self._lead(node, end, node.step.get(end, word))
 
-    def _enter(self, steps: list[Any], paths: list[Path], parent: Node | None, depth: int = 1) -> list[Node]:
-        """Read a list of steps, and those nested in them. Of too many none is read."""
+    def _enter(
+        self, target: list[Any] | dict[str, Any], path: Path, parent: Node | None, depth: int = 1
+    ) -> list[Node]:
+        """Read steps, or a single one, and those nested in them. Of too many none is read."""
+        steps = target if isinstance(target, list) else [target]
         self._count += len(steps)
         if self._count > MOST_STEPS:
             return []
         siblings: list[Node] = []
-        for index, (step, path) in enumerate(zip(steps, paths, strict=True)):
-            siblings.append(Node(step, path, siblings, index, parent))
+        for index, step in enumerate(steps):
+            here = (*path, index) if steps is target else path
+            siblings.append(Node(step, here, siblings, index, parent))
         for node in siblings:
             node.number = len(self.nodes)
             self.nodes.append(node)
@@ -131,10 +135,7 @@ class Flow:
         elif not target:
             self.mistakes.append(Mistake(path, "must have at least one step"))
         else:
-            nested = isinstance(target, list)
-            steps = target if isinstance(target, list) else [target]
-            paths = [(*path, index) for index in range(len(steps))] if nested else [path]
-            children = self._enter(steps, paths, node, depth + 1)
+            children = self._enter(target, path, node, depth + 1)
             node.ends[end] = children[0] if children else ABORT
 
     def _lead(self, node: Node, end: str, target: object) -> None:

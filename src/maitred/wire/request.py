@@ -71,6 +71,12 @@ class CheckBody(_Small):
     repair: bool = False
 
 
+class RotateBody(_Small):
+    """For how many seconds more the secret that was good so far signs beside the new one."""
+
+    keep: Annotated[float, Field(ge=0, le=30 * 86_400)] = 86_400.0
+
+
 class ReconcileBody(_Small):
     """Nothing yet: a queue is reconciled as a whole."""
 

@@ -21,7 +21,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails
 
 from maitred.wire.checks import Argument, RelativePath, Strict, argument, said, text_of
-from maitred.wire.faults import faults_of
+from maitred.wire.faults import MOST_FAULTS, faults_of
 from maitred.wire.flow import MOST_STEPS, Flow, Mistake, order_mistakes
 
 LABEL_BYTES = 128
@@ -62,7 +62,7 @@ class Condition(Strict):
 
 
 class CommandStep(Strict):
-    """A program with its arguments, or text for the shell; it is complete if it ends with 0, else it failed."""
+    """A program with its arguments, or text for the shell; if it ends with 0 it is complete, else failed."""
 
     cmd: _Cmd
     label: _Label | None = None
@@ -101,7 +101,11 @@ def _mistakes(steps: list[Any]) -> list[Mistake]:
     if not steps:
         return [Mistake((), "must have at least one step")]
     flow = Flow(steps)
-    found = [mistake for node in flow.nodes for mistake in _step_mistakes(node.step, node.path)]
+    found: list[Mistake] = []
+    for node in flow.nodes:
+        found += _step_mistakes(node.step, node.path)
+        if len(found) >= MOST_FAULTS:
+            break
     found += flow.mistakes
     # A target that is missing makes other steps unreachable; that is one mistake, not two.
     if found := found or order_mistakes(flow.nodes):

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
 from maitred.core.output import Stream
@@ -21,7 +22,11 @@ def _nobody(stream: Stream, data: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """The job that the current function was called for; `stage` is empty in a queue without stages."""
+    """The job that the current function was called for; `stage` is empty in a queue without stages.
+
+    A function that blocks is not interrupted when its job is to stop. It looks at `cancelled` from time to
+    time, or lets `wait_cancelled` pause for it, and returns; what it returns then is not kept.
+    """
 
     id: str
     key: str
@@ -30,6 +35,7 @@ class RunningJob:
     metadata: dict[str, str]
     stage: str = ""
     _say: Say = field(default=_nobody, repr=False, compare=False)
+    _stop: Event = field(default_factory=Event, repr=False, compare=False)
 
     def progress(self, fraction: float, message: str = "") -> None:
         """Tell whoever watches how far the work is, from 0 to 1, and what it does; from any thread."""
@@ -41,6 +47,15 @@ class RunningJob:
     def say(self, text: str) -> None:
         """Tell whoever watches something, as a program would print it; from any thread."""
         self._say("log", text.encode(errors="backslashreplace"))
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run is to stop, for whatever reason: a cancel, its time limit, a worker that ends."""
+        return self._stop.is_set()
+
+    def wait_cancelled(self, timeout: float | None = None) -> bool:
+        """Wait until the run is to stop, at most so many seconds; tell whether it is."""
+        return self._stop.wait(timeout)
 
 
 _current: ContextVar[RunningJob] = ContextVar("maitred_job")
@@ -75,3 +90,8 @@ def _from_any_thread(run: Run) -> Say:
         loop.call_soon_threadsafe(run.say, stream, data)
 
     return say
+
+
+def tell_to_stop() -> None:
+    """Let the job's function know that the run is to stop, wherever it looks."""
+    _current.get()._stop.set()  # noqa: SLF001 - not for those who only run the job

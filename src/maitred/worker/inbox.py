@@ -21,7 +21,9 @@ class Inbox:
     async def run(self) -> None:
         """Read until cancelled."""
         while True:
-            for message in await self._reach.patiently(lambda: self._store.park(self._worker, PARK)):
+            messages = await self._reach.patiently(lambda: self._store.park(self._worker, PARK))
+            self._reach.note_taking()
+            for message in messages:
                 self._heed(message)
 
     def _heed(self, message: Message) -> None:

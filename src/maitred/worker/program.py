@@ -21,7 +21,7 @@ _EVERY = 0.1
 _SOON = 0.02
 # Bubblewrap's own process is not the program's, and the kernel may count it or not.
 _OWN = 2
-_SIGNALS = {signal.SIGXCPU: "cpu", signal.SIGXFSZ: "file-size"}
+_SIGNALS: dict[int, str] = {signal.SIGXCPU: "cpu", signal.SIGXFSZ: "file-size"}
 
 
 class Ended(NamedTuple):
@@ -88,7 +88,7 @@ class Watch:
         if not self.killed and self._group and (found := self._group.hit()):
             self.hit = found
         if self.hit is None and code < 0:
-            self.hit = _SIGNALS.get(signal.Signals(-code))
+            self.hit = _SIGNALS.get(-code)
         return self.hit
 
 
@@ -137,6 +137,14 @@ async def start(
         for each in printed:
             os.close(each.into)
     return process, [await each.listen() for each in printed]
+
+
+def signal_name(number: int) -> str:
+    """Name a signal; those for programs' own use have numbers only."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def true_exit(code: int, *, in_bubble: bool) -> int:

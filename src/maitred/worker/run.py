@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 
 from maitred.core.job import Start, Typed
-from maitred.core.output import Part, Stream
+from maitred.core.output import Artifact, Part, Stream
 from maitred.worker.outcome import ERROR, STOPPED, Outcome, Why, raised, stopped
 from maitred.worker.voice import Voice
 
@@ -44,6 +44,10 @@ class Run:
     def say(self, stream: Stream, data: bytes, cut: int = 0) -> None:
         """Say something to whoever watches the job; `cut` bytes before it were left out."""
         self._voice.say(self.lease, Part(stream, data, cut))
+
+    async def keep(self, artifacts: list[Artifact]) -> None:
+        """Keep files that the job made."""
+        await self._voice.keep(self.lease, artifacts)
 
     def type_in(self, typed: Typed) -> None:
         """Take in what somebody typed for this run."""

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from maitred.core.job import COMMAND, Start
-from maitred.core.settings import Settings
+from maitred.core.settings import SECOND, Settings
 from maitred.core.stages import STAGE
 from maitred.errors import ConfigError
 from maitred.service.handlers import Function, Handlers
@@ -18,7 +18,7 @@ from maitred.service.host import Host, this_host
 from maitred.service.order import HANDLER
 from maitred.wire.codec import decode_body
 from maitred.worker.command import run_command
-from maitred.worker.context import enter
+from maitred.worker.context import enter, tell_to_stop
 from maitred.worker.outcome import Outcome, completed, failed, raised
 from maitred.worker.run import Run
 from maitred.worker.sandbox import Sandbox
@@ -49,18 +49,24 @@ class Runner:
         *,
         stopping: asyncio.Event | None = None,
     ) -> None:
-        self._settings, self._stopping = settings, stopping or asyncio.Event()
-        self._staged = settings.staged
-        self._functions: dict[str, Function] = (
-            {STAGE + name: function for name, function in handlers.stages.items()}
-            if settings.staged
-            else {HANDLER + name: function for name, function in handlers.items()}
-        )
-        self._is_async = {need: _is_async(function) for need, function in self._functions.items()}
+        self._handlers, self._stopping = handlers, stopping or asyncio.Event()
         self._threads = Threads()
         self._undertaker = Undertaker()
         self.sandbox = Sandbox(settings, host or this_host(), self._undertaker, visible)
         self._stuck = stuck
+        self.heed(settings)
+
+    def heed(self, settings: Settings) -> None:
+        """Take in settings, for what starts from now on."""
+        self._settings = settings
+        self._staged = settings.staged
+        self._functions: dict[str, Function] = (
+            {STAGE + name: function for name, function in self._handlers.stages.items()}
+            if settings.staged
+            else {HANDLER + name: function for name, function in self._handlers.items()}
+        )
+        self._is_async = {need: _is_async(function) for need, function in self._functions.items()}
+        self.sandbox.heed(settings)
 
     @property
     def serves(self) -> list[str]:
@@ -82,7 +88,9 @@ class Runner:
         if start.need == COMMAND:
             if "session" in body:
                 return await run_session(run, body["run"], self.sandbox, self._settings, self._stopping)
-            return await run_command(body["run"], self.sandbox)
+            return await run_command(
+                body["run"], self.sandbox, say=run.say, keep=run.keep, progress=job.progress
+            )
         function = self._functions.get(start.need)
         if function is None:
             return failed("no-handler", f"this worker has no {start.need!r}")
@@ -97,6 +105,9 @@ class Runner:
             if self._is_async[start.need]:
                 return completed(await call())
             return await self._run_blocking(call)
+        except asyncio.CancelledError:
+            tell_to_stop()
+            raise
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - its job's outcome
             outcome = raised(error)
             _log.info("a handler raised", job=start.id, need=start.need, **_shown(error, outcome))
@@ -109,7 +120,7 @@ class Runner:
             await asyncio.wait([call])
         except asyncio.CancelledError as error:
             if not call.done():
-                self._abandon(call)
+                await self._stop(call)
                 raise
             stopped = error
         value = call.result()
@@ -120,6 +131,17 @@ class Runner:
                 value.close()
             raise stopped
         return completed(await value)
+
+    async def _stop(self, call: "asyncio.Future[Any]") -> None:
+        """Let a thread know that it is to stop; after as long as a program would have, it counts as stuck."""
+        tell_to_stop()
+        try:
+            await asyncio.wait([call], timeout=self._settings.kill_after / SECOND)
+        finally:
+            if call.done():
+                call.exception()
+            else:
+                self._abandon(call)
 
     def _abandon(self, call: "asyncio.Future[Any]") -> None:
         """Let a thread that cannot be stopped run on, and count it until it returns."""

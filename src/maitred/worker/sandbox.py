@@ -17,6 +17,7 @@ from maitred.service.host import Host, own_user
 from maitred.worker.cgroup import Group
 from maitred.worker.files import hand_over, lay_out
 from maitred.worker.jail import USER, Limits, Walls
+from maitred.worker.output import TAIL_LIMIT
 from maitred.worker.removal import remove
 from maitred.worker.room import Room
 from maitred.worker.undertaker import Undertaker
@@ -32,8 +33,12 @@ class Sandbox:
     def __init__(
         self, settings: Settings, host: Host, undertaker: Undertaker, visible: Sequence[str] = ()
     ) -> None:
-        self._settings, self._host, self._undertaker = settings, host, undertaker
-        self._limits, self._visible = Limits.of(settings), tuple(visible)
+        self._host, self._undertaker, self._visible = host, undertaker, tuple(visible)
+        self.heed(settings)
+
+    def heed(self, settings: Settings) -> None:
+        """Take in settings, for rooms that are made from now on."""
+        self._settings, self._limits = settings, Limits.of(settings)
 
     @property
     def enforces(self) -> list[str]:
@@ -41,9 +46,9 @@ class Sandbox:
         return self._host.enforces(network=not self._limits.network)
 
     @property
-    def output_limit(self) -> int:
-        """How much of what a run prints is streamed."""
-        return self._settings.output_limit
+    def streamed(self) -> int:
+        """How much of what a run prints is streamed: so much that the last parts can be kept beside it."""
+        return max(self._settings.output_limit - 3 * TAIL_LIMIT, self._settings.output_limit // 2)
 
     @property
     def artifact_limit(self) -> int:

@@ -127,9 +127,14 @@ class OfSession:
 
 
 def terminate(tree: Tree) -> None:
-    """Ask all of a tree to end."""
-    for pid in list(tree.members()):
-        _signal(pid, signal.SIGTERM)
+    """Ask all of a tree to end, each group at once: nobody is to see another end first, and tell of it."""
+    groups: set[int] = set()
+    for pid in tree.members():
+        with contextlib.suppress(ProcessLookupError):
+            groups.add(os.getpgid(pid))
+    for group in groups - {0, os.getpgrp()}:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, signal.SIGTERM)
 
 
 def threads_of(user: int) -> int:

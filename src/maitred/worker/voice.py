@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 
 from maitred.core.job import Lease
-from maitred.core.output import Part, Saying, Stream
+from maitred.core.output import Artifact, Part, Saying, Stream
+from maitred.errors import LeaseLost
 from maitred.store.port import Store
 from maitred.worker.reach import Reach
 
@@ -141,6 +142,13 @@ class Voice:
     def forget(self, lease: Lease) -> None:
         """Say nothing more of a run."""
         self._words.pop(lease, None)
+
+    async def keep(self, lease: Lease, artifacts: list[Artifact]) -> None:
+        """Keep the files of a run."""
+        try:
+            await self._reach.patiently(lambda: self._store.keep(self._worker, lease, artifacts))
+        except LeaseLost:
+            self._lost(lease)
 
     async def _run(self) -> None:
         try:

@@ -27,6 +27,7 @@ from maitred.service.listing import Filter
 from maitred.service.order import read_submitter
 from maitred.wire import (
     CancelBody,
+    DeliveryDocument,
     DurationBody,
     JobBody,
     JobDocument,
@@ -143,6 +144,24 @@ def _metadata(query: Mapping[str, str]) -> dict[str, str]:
 async def job(queue: Name, id: Name, desk: TheDesk, version: Version = None) -> Response:
     """Answer with the document."""
     return answer(await desk.read(queue, id, version))
+
+
+@router.get(
+    "/{id}/deliveries",
+    summary="Show the tries at a job's callbacks",
+    responses=answers({200: Page[DeliveryDocument]}, 404, 422),
+)
+async def deliveries(
+    queue: Name,
+    id: Name,
+    desk: TheDesk,
+    *,
+    version: Version = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Response:
+    """Answer with the last tries to tell `response_url` of it, oldest first, and what was answered."""
+    return answer(await desk.deliveries(queue, id, version, cursor, limit))
 
 
 @router.delete(

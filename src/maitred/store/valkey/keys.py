@@ -6,6 +6,7 @@ A caller declares only `Floor`, for routing; the scripts build the others from i
 """
 
 QUEUES = "maitred:queues"
+KEYS = "maitred:keys"
 
 NAMES = {
     "Floor": "Floor",  # string: packed counters; it exists exactly if the queue does
@@ -68,6 +69,11 @@ def prefix(queue: str) -> str:
 def floor(queue: str) -> str:
     """Give the key that every script call declares."""
     return prefix(queue) + NAMES["Floor"]
+
+
+def settings(queue: str) -> str:
+    """Give where a queue's settings are."""
+    return prefix(queue) + NAMES["Settings"]
 
 
 def events(queue: str) -> str:

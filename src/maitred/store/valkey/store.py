@@ -31,6 +31,7 @@ from maitred.core.job import (
 )
 from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import Snapshot
+from maitred.errors import UnknownQueue
 from maitred.store.port import (
     Clock,
     Dice,
@@ -48,6 +49,7 @@ from maitred.store.valkey.checking import check
 from maitred.store.valkey.coalesce import Coalescer
 from maitred.store.valkey.connection import Address
 from maitred.store.valkey.dump import read_dump
+from maitred.store.valkey.keyring import ValkeyKeyring
 from maitred.store.valkey.news import read_entry
 from maitred.store.valkey.notices import NoticeVerbs
 from maitred.store.valkey.output import OutputVerbs
@@ -93,6 +95,13 @@ class ValkeyStore(OutputVerbs, NoticeVerbs):
         written = json.dumps(asdict(settings), separators=(",", ":"), sort_keys=True)
         self._refuse(await self._call("configure", written, len(settings.stages)))
         await self._calls.command("SADD", keys.QUEUES, self.queue)
+
+    async def settings(self) -> Settings:
+        """Show the queue's settings."""
+        written = await self._calls.command("GET", keys.settings(self.queue))
+        if written is None:
+            raise UnknownQueue(self.queue)
+        return _read_settings(written)
 
     async def put(self, orders: Sequence[Order]) -> list[Put | Refusal]:
         """Create or update jobs in turn."""
@@ -347,6 +356,7 @@ class ValkeyStores:
         self._calls = Calls(Address.read(url))
         self._clock, self._dice = clock, dice
         self._queues: WeakValueDictionary[str, ValkeyStore] = WeakValueDictionary()
+        self.keyring = ValkeyKeyring(self._calls)
 
     def queue(self, name: str) -> ValkeyStore:
         """Give the store of one queue, the same to all: what they submit together then travels together."""

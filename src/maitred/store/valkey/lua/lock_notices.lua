@@ -1,4 +1,4 @@
--- lock_notices: locks the first notice of jobs where that is due and not locked, for as long as a lease lasts.
+-- lock_notices: locks the first notice of jobs where that is due and not locked, for as long as a try may take.
 -- args: now, dice, owner, token, how many at the most
 -- answers: {now, paused, limits, used, space, {view of a job, its notice, how often that was tried, …}}
 -- flags: allow-oom

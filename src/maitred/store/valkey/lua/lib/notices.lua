@@ -64,7 +64,7 @@ end
 
 -- Locks first notices that are due, the longest due first; answers {record, notice, tries} of each.
 function notices.lock(q, owner, token, limit)
-  local due, until_when = q.prefix .. K.NoticesDue, q.now + q.settings.lease
+  local due, until_when = q.prefix .. K.NoticesDue, q.now + C.LOCKED_FOR
   local found = {}
   for _, id in ipairs(call('ZRANGEBYSCORE', due, '-inf', q.now, 'LIMIT', 0, limit)) do
     local first = call('LINDEX', q.prefix .. K.Notices .. id, 0)

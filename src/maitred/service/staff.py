@@ -1,0 +1,74 @@
+"""The staff of a server: of each kind one for each queue, begun when the queue is first seen."""
+
+import asyncio
+from collections.abc import Callable
+
+from maitred.core.events import BatchChanged, Event, Noticed
+from maitred.service.bell import Bell
+from maitred.service.clerk import Clerk
+from maitred.service.courier import Courier
+from maitred.service.delivery import Postman
+from maitred.service.foresights import Foresights
+from maitred.service.per_queue import begin, end, for_each
+from maitred.service.receivers import Receivers
+from maitred.service.rounds import Rounds
+from maitred.store.port import Store, Stores
+
+
+class Staff:
+    """All of one kind; `run` it in a task, and cancel that to stop it.
+
+    `hire` makes one for a queue. Where there are `foresights`, each is woken by events of the kind that it
+    `hears` in its queue, and need not wait until it looks by itself.
+    """
+
+    def __init__(
+        self,
+        stores: Stores,
+        hire: Callable[[Store], Rounds],
+        hears: type[Event],
+        foresights: Foresights | None = None,
+    ) -> None:
+        self._stores = stores
+        self._hire = hire
+        self._hears = hears
+        self._foresights = foresights
+        self._queues: dict[str, tuple[Rounds, asyncio.Task[None]]] = {}
+        self._running = False
+
+    async def run(self) -> None:
+        """Work for all queues until cancelled."""
+        self._running = True
+        try:
+            await for_each(self._stores, self._see_to)
+        finally:
+            self._running = False
+            await end(task for _, task in self._queues.values())
+
+    async def _see_to(self, queue: str) -> None:
+        self._of(queue)
+
+    def wake(self, queue: str) -> None:
+        """Look for work in a queue now."""
+        if self._running:
+            self._of(queue).wake()
+
+    def _of(self, queue: str) -> Rounds:
+        if queue not in self._queues:
+            one = self._hire(self._stores.queue(queue))
+            self._queues[queue] = (one, begin(type(one).__name__.lower(), one.run()))
+            foresight = self._foresights.of(queue) if self._foresights else None
+            if foresight is not None:
+                foresight.listeners.append(Bell(one.wake, self._hears))
+        return self._queues[queue][0]
+
+
+def clerks(stores: Stores, owner: str, postman: Postman, foresights: Foresights | None = None) -> Staff:
+    """Give those who expand, report and send batches; `owner` names the server in the locks that it has."""
+    return Staff(stores, lambda store: Clerk(store, owner, postman), BatchChanged, foresights)
+
+
+def couriers(stores: Stores, owner: str, postman: Postman, foresights: Foresights | None = None) -> Staff:
+    """Give those who tell submitters what has become of their jobs."""
+    receivers = Receivers()
+    return Staff(stores, lambda store: Courier(store, owner, postman, receivers), Noticed, foresights)
