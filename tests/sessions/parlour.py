@@ -138,7 +138,7 @@ class Parlour:
             narrow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
             narrow.connect((where.hostname, where.port))
             narrow.setblocking(False)
-            async with connect(where.geturl(), sock=narrow, max_size=None, max_queue=4) as connection:
+            async with connect(where.geturl(), sock=narrow, compression=None, max_size=None) as connection:
                 yield Guest(connection)
 
     @contextlib.asynccontextmanager

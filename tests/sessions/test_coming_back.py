@@ -1,5 +1,7 @@
 """Clients that drop come back to their session, at any server; one has it at a time."""
 
+import httpx
+
 from tests.sessions.parlour import Guest, Parlour
 
 COUNT = "stty -echo; echo go; i=0; while read x; do i=$((i+1)); echo line $i $x; done"
@@ -82,6 +84,16 @@ async def test_a_session_to_which_nobody_comes_back_is_abandoned(empty: Parlour)
         async with empty.guest(short) as late:
             await late.says({"session": guest.told[0]["session"]})
             assert (await late.status("denied"))["reason"]["code"] == "ended"
+
+
+async def test_who_only_watches_a_session_does_not_keep_it(empty: Parlour) -> None:
+    async with empty.worker(), empty.server(comeback=1.0) as short:
+        async with empty.session("cat", url=short) as guest:
+            id = guest.told[0]["id"]
+        url = f"{short.replace('ws', 'http', 1).removesuffix('interactive')}jobs/{id}/events"
+        async with httpx.AsyncClient(timeout=30) as http, http.stream("GET", url) as watching:
+            seen = [line async for line in watching.aiter_lines()]
+        assert any("abandoned" in line for line in seen)
 
 
 async def test_a_client_that_stays_is_never_abandoned_though_nothing_happens(empty: Parlour) -> None:

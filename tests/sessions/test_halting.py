@@ -19,6 +19,18 @@ async def test_a_due_job_halts_a_session_which_is_warned_first(empty: Parlour) -
         assert (await empty.ended("job")).code == ""
 
 
+async def test_a_session_that_is_halted_as_it_starts_leaves_nothing(empty: Parlour) -> None:
+    async with empty.worker(slots=1):
+        for pause in (0.0, 0.01, 0.03, 0.1):
+            async with empty.session("sleep", "1000") as guest:
+                await asyncio.sleep(pause)
+                await empty.submits("true")
+                assert (await guest.status("ended"))["code"] == "halted"
+                assert (await empty.ended("job")).code == ""
+        assert await empty.store.check() == []
+        assert (await empty.store.status()).free == 1
+
+
 async def test_a_session_has_its_kill_after_to_say_goodbye(empty: Parlour) -> None:
     await empty.set(kill_after=10.0)
     script = "trap 'echo bye; exit 5' TERM; echo up; while :; do sleep 0.1; done"

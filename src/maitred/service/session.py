@@ -184,8 +184,12 @@ class Session:
                     continue
                 if output.ended:
                     return
-                with contextlib.suppress(TimeoutError):
+                try:
                     await asyncio.wait_for(bell.wait(), LOOK_EVERY)
+                except TimeoutError:
+                    if self._claimed.is_set() and not self._here:
+                        # The claim itself may be lost, with a worker's answer that did not arrive.
+                        await self._relay(b"")
 
     def _heed(self, control: dict[str, Any]) -> Document | None:
         """Take in what the worker says beside the terminal; give it if it is for the client."""

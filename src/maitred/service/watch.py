@@ -12,7 +12,7 @@ from zlib import crc32
 
 from maitred.core.estimate import Estimate
 from maitred.core.events import Said, Started
-from maitred.core.job import Phase, View
+from maitred.core.job import Band, Phase, View
 from maitred.core.output import Chunk
 from maitred.core.settings import SECOND, Settings
 from maitred.core.stages import STAGE
@@ -115,6 +115,11 @@ class Watch(Telling):
     def waits(self) -> bool:
         """Tell whether the job waits, as far as is known."""
         return self.view.job.phase is Phase.WAITING
+
+    @property
+    def keeps(self) -> bool:
+        """Tell whether the job goes on since it is watched; a session goes on for its own client only."""
+        return bool(self.view.job.abandon) and self.view.job.band is not Band.INTERACTIVE
 
     def standing(self) -> tuple[str, bytes]:
         """Give the lane and the order of its place."""

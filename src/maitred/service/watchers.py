@@ -102,7 +102,7 @@ class Watchers:
             watch.leave = partial(self.leave, watch)
             self._touch(watch)
             self._tell_places([watch])
-            if view.job.abandon:
+            if watch.keeps:
                 self._attend_next = 0.0
         return watch
 
@@ -292,12 +292,12 @@ class Watchers:
         now = time.monotonic()
         if now < self._attend_next:
             return
-        watches = [watch for watch in self._all() if watch.view.job.abandon]
+        watches = [watch for watch in self._all() if watch.keeps]
         await self._attend([watch for watch in watches if now >= _attend_at(watch)])
         self._attend_next = min([now + LOOK_EVERY, *map(_attend_at, watches)])
 
     async def _attend(self, watches: Sequence[Watch]) -> None:
-        asking = [watch for watch in watches if watch.view.job.abandon]
+        asking = [watch for watch in watches if watch.keeps]
         ids = list(dict.fromkeys(watch.view.job.id for watch in asking))
         for first in range(0, len(ids), READ_AT_ONCE):
             await self._store.attend(ids[first : first + READ_AT_ONCE])

@@ -97,13 +97,17 @@ class Session:
             stopped = True
         if stopped:
             self._say_why()
+            # A task that is cancelled before it has begun would end nothing.
+            await asyncio.sleep(0)
         over = limits.result() if limits.done() else None
         if not waiting.done():
             waiting.cancel()
         ended = await waiting
         for task in (limits, hearing):
             task.cancel()
-        await asyncio.gather(limits, hearing, return_exceptions=True)
+        await asyncio.wait([limits, hearing])
+        if not hearing.cancelled():
+            hearing.result()
         return _outcome(ended, over)
 
     # ---------------------------------------------------------------- what the terminal shows
