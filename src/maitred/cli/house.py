@@ -154,9 +154,9 @@ async def _serve(
         server = Server(app, closing=foresights.close)
         serving = asyncio.create_task(server.serve([taken]))
         await _until(server.up, serving)
+        typer.echo(f"Maitred is ready at {address(taken)}")
         if premises:
             _say_what_is_enforced(premises)
-        typer.echo(f"Maitred is ready at {address(taken)}")
         typer.echo(NEXT.format(address=address(taken), maitred=_how_to_type_it()))
         try:
             await _run(asked, list(workers.values()), serving)
@@ -174,8 +174,8 @@ async def _work(
     stores = connect(url)
     try:
         workers = await unless(asked, _workers(stores, handlers, slots, queues or list(handlers), premises))
-        _say_what_is_enforced(premises)
         typer.echo(f"Working with {slots} slots in each of: {', '.join(workers)}")
+        _say_what_is_enforced(premises)
         await _run(asked, list(workers.values()))
     finally:
         await stores.close()
