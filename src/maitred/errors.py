@@ -2,12 +2,13 @@
 
     MaitredError
     ├── InvalidJob            a body with faults, all of them listed
-    ├── TooLarge              a body over the queue's `max_body`
+    ├── TooLarge              a body over the queue's `max_body`, or more artifacts than it keeps
     ├── QueueFull             `max_waiting` is reached
     ├── NotFound
     │   ├── UnknownQueue
     │   ├── UnknownJob
     │   ├── UnknownBatch
+    │   ├── UnknownArtifact   the job keeps no file of that name
     │   ├── UnknownKey        an API key
     │   └── NoReport          the batch has not been reported yet
     ├── Conflict              the job's state forbids it; nothing was changed
@@ -18,6 +19,7 @@
     │   ├── AlreadyEnded      there is nothing left to cancel
     │   ├── LongerDuration    a duration can only be lowered
     │   ├── Interactive       what can be done to a job in line cannot be done to this one
+    │   ├── SessionDenied     there is no session for this caller now
     │   ├── NotFailed         only a failed job can be retried
     │   ├── NotHeld           there is no hold to take away
     │   ├── IllegalMove       the table of states has no such move
@@ -25,6 +27,8 @@
     │   ├── OtherBatch        the key belongs to an unended job outside the batch
     │   ├── BatchReporting    its report is being made; wait until that is stored
     │   ├── BatchUnfinished   jobs of the batch have not ended
+    │   ├── LeaseLost         the run is no longer the worker's
+    │   ├── NotRunning        nobody can type for a job that does not run
     │   ├── LockLost          the lock on a batch or a job is no longer the caller's
     │   ├── Overtaken         somebody else has changed it since the caller read it
     │   └── SettingsForbidden the waiting jobs forbid this change of settings
@@ -82,10 +86,10 @@ class TooLarge(MaitredError):
 
     code = "too-large"
 
-    def __init__(self, size: int, limit: int) -> None:
+    def __init__(self, size: int, limit: int, what: str = "the body") -> None:
         """Name both sizes in bytes."""
         self.size, self.limit = size, limit
-        super().__init__(f"the body has {size} bytes; the queue takes at most {limit}")
+        super().__init__(f"{what} has {size} bytes; the queue takes at most {limit}")
 
 
 class QueueFull(MaitredError):
@@ -137,6 +141,12 @@ class UnknownBatch(NotFound):
         """Name the batch that is not there."""
         self.queue, self.id = queue, id
         super().__init__(f"queue {queue!r} has no batch {id!r}")
+
+
+class UnknownArtifact(NotFound):
+    """The job keeps no file of that name."""
+
+    code = "unknown-artifact"
 
 
 class UnknownKey(NotFound):
@@ -204,6 +214,17 @@ class Interactive(Conflict):
     code = "interactive"
 
 
+class SessionDenied(Conflict):
+    """There is no session for this caller now."""
+
+    code = "denied"
+
+    def __init__(self, why: str, message: str) -> None:
+        """`why` is a stable code, such as `slots`, `paused` or `per-submitter`."""
+        self.why = why
+        super().__init__(message)
+
+
 class NotFailed(Conflict):
     """Only a job that failed can be retried."""
 
@@ -249,6 +270,18 @@ class BatchUnfinished(Conflict):
     """The batch has jobs that have not ended."""
 
     code = "unfinished"
+
+
+class LeaseLost(Conflict):
+    """The lease of this run is lost: the job is no longer this worker's."""
+
+    code = "lease-lost"
+
+
+class NotRunning(Conflict):
+    """The job does not run."""
+
+    code = "not-running"
 
 
 class LockLost(Conflict):

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,9 +54,20 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return Terminal(tmp_path / "data")
 
 
+async def _nothing(stores: MemoryStores) -> None:
+    del stores
+
+
 @pytest.fixture
 def served(terminal: Terminal) -> Iterator[Terminal]:
     """A terminal beside a server with a plain queue, and one with three classes: render."""
+    yield from serving(terminal)
+
+
+def serving(
+    terminal: Terminal, prepare: Callable[[MemoryStores], Awaitable[None]] = _nothing
+) -> Iterator[Terminal]:
+    """Serve queues in which something has happened before."""
     ready: list[Server] = []
     begun = threading.Event()
     taken = take_port("127.0.0.1", 0)
@@ -65,6 +76,7 @@ def served(terminal: Terminal) -> Iterator[Terminal]:
         stores = MemoryStores()
         await stores.queue("default").configure(Settings(max_per_submitter=3))
         await stores.queue("render").configure(THREE)
+        await prepare(stores)
         server = Server(create_app(Desk(stores), hosts=own_hosts(taken)))
         serving = asyncio.create_task(server.serve([taken]))
         await server.up.wait()

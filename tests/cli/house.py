@@ -62,7 +62,7 @@ class House:
         """Start a server; give it and the address on its line with `ready`."""
         process = self.starts(*words)
         assert process.stdout
-        line = process.stdout.readline()
+        line = next((line for line in process.stdout if "ready" in line), "")
         address = re.search(r"ready.* (http://127\.0\.0\.1:\d+)$", line)
         assert address, (line, process.communicate(timeout=30))
         return process, address[1]

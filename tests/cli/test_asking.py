@@ -1,6 +1,7 @@
 """The commands that ask: what they print, and how they end."""
 
 import getpass
+import json
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,66 @@ def test_every_option_of_submit_arrives(served: Terminal, tmp_path: Path) -> Non
     assert (job["delay"], job["priority"], job["band"]) == (60.0, 1, "bulk")
     assert job["run"]["files"] == ["data.bin", "main.py"]
     assert served.gets("submit", "--immediate", "--", "ls")["band"] == "immediate"
+
+
+STEPS = [{"cmd": "make", "on_fail": "clean"}, {"cmd": ["rm", "-r", "out"], "label": "clean"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("steps.json", json.dumps(STEPS)),
+        ("steps.json", json.dumps({"script": STEPS})),
+        (
+            "steps.toml",
+            """
+            [[script]]
+            cmd = "make"
+            on_fail = "clean"
+            [[script]]
+            cmd = ["rm", "-r", "out"]
+            label = "clean"
+            """,
+        ),
+    ],
+)
+def test_a_script_is_read_from_json_or_toml(served: Terminal, tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    (tmp_path / "Makefile").write_text("all:")
+    job = served.gets("submit", "--script", str(tmp_path / name), "-f", str(tmp_path / "Makefile"))
+    assert (job["run"]["script"], job["run"]["files"]) == (STEPS, ["Makefile"])
+
+
+def test_a_script_may_bring_files_of_its_own(served: Terminal, tmp_path: Path) -> None:
+    (tmp_path / "steps.json").write_text(json.dumps({"script": STEPS, "files": {"a": {"text": "x"}}}))
+    (tmp_path / "b").write_text("y")
+    job = served.gets("submit", "--script", str(tmp_path / "steps.json"), "-f", str(tmp_path / "b"))
+    assert job["run"]["files"] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("steps.json", "{", "is not JSON"),
+        ("steps.json", '{"steps": []}', "is no script"),
+        ("steps.json", '"make"', "is no script"),
+        ("steps.json", '{"script": [], "files": []}', "is no script"),
+        ("steps.toml", "[[script", "is not TOML"),
+        ("steps.json", '[{"cmd": "make", "on_fail": "cleen"}]', "run.script.0.on_fail"),
+    ],
+)
+def test_what_is_no_script_is_refused(
+    served: Terminal, tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    refused = served.types("submit", "--script", str(tmp_path / name))
+    assert refused.exit_code
+    assert said in refused.stderr
+
+
+def test_a_job_is_a_script_or_a_program(served: Terminal) -> None:
+    refused = served.types("submit", "--script", "steps.json", "--", "ls")
+    assert (refused.exit_code, "not both" in refused.stderr) == (2, True)
 
 
 def test_metadata_an_expiry_and_a_response_address_arrive_too(served: Terminal) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from maitred import config
-from maitred.cli import house
+from maitred.cli.settling import settle
 from maitred.store.memory import MemoryStores
 
 
@@ -23,13 +23,13 @@ async def test_a_house_that_opens_decides_it(said: bool | None, key: bool, allow
         await stores.keyring.change("k1", None, b"{}")
     table = {} if said is None else {"private_addresses": said}
     written = config.Config.model_validate({"queues": {"default": table}})
-    await house._prepare(stores, written, {}, 0)
+    await settle(stores, written)
     assert (await stores.queue("default").status()).settings.private_addresses is allowed
 
 
 async def test_the_local_key_is_none_that_was_made() -> None:
     stores = MemoryStores()
     for _ in range(2):
-        await house._prepare(stores, config.Config(), {}, 0)
+        await settle(stores, config.Config())
         assert (await stores.queue("default").status()).settings.private_addresses
         await stores.keyring.change("local", None, b"{}")

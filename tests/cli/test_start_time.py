@@ -33,6 +33,7 @@ print(*sorted(sys.modules))
         ("submit", "--handler", "f"),
         ("watch", "x"),
         ("top",),
+        ("shell",),
     ],
     ids=" ".join,
 )

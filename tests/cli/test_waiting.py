@@ -8,10 +8,30 @@ from typing import Any
 import pytest
 
 from maitred.cli.waiting import exit_status
+from maitred.cli.watching import print_end
 from maitred.client import Client
 from maitred.wire import JobDocument
 from maitred.wire.document import _FIRST
 from tests.cli.house import House
+
+RESPONSES = {
+    "responses": [{"cmd": "a", "status": 0}, {"cmd": "b", "status": 3}, {"condition": {}, "holds": True}]
+}
+
+
+def test_what_the_steps_of_a_script_printed_is_printed_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    steps = [
+        {"cmd": "a", "stdout": "1\n", "stderr": "x\n"},
+        {"condition": {}, "holds": True},
+        {"cmd": "b", "stdout": "2\n"},
+    ]
+    facts = {"state": "failed", "code": "script", "message": "'b' ended with exit status 3"}
+    run = {"script": [{"cmd": "a"}]}
+    print_end(JobDocument.model_validate({**_FIRST, **facts, "run": run, "result": {"responses": steps}}))
+    printed = capsys.readouterr()
+    assert printed.out == "1\n2\n"
+    assert printed.err.startswith("x\n")
+    assert "failed (script): 'b' ended with exit status 3" in printed.err
 
 
 def said(process: subprocess.Popen[str]) -> str:
@@ -27,6 +47,9 @@ def said(process: subprocess.Popen[str]) -> str:
         ({"command": ["a"]}, {"state": "failed", "result": {"exit": -9}}, 137),
         ({"command": ["a"]}, {"state": "failed", "code": "time-limit", "result": {"exit": 0}}, 1),
         ({"command": ["a"]}, {"state": "failed", "code": "cancelled"}, 1),
+        ({"script": [{"cmd": "a"}]}, {"state": "completed", "result": RESPONSES}, 0),
+        ({"script": [{"cmd": "a"}]}, {"state": "failed", "result": RESPONSES}, 3),
+        ({"script": [{"cmd": "a"}]}, {"state": "failed", "result": {"responses": []}}, 1),
         ({"handler": "f"}, {"state": "completed", "result": {"exit": 7}}, 0),
         ({"handler": "f"}, {"state": "failed", "result": {"exit": 7}}, 1),
     ],

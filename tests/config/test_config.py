@@ -60,6 +60,8 @@ def test_the_defaults_are_those_of_the_design() -> None:
         max_total=1_000_000,
         max_per_submitter=5_000,
         max_body=1_048_576,
+        output_limit=1 << 20,
+        artifact_limit=4 << 20,
         stages=("processing",),
         classes=(),
         elastic="borrow",
@@ -98,6 +100,8 @@ def test_everything_of_a_queue_reaches_its_settings() -> None:
             max_delay = "2d"
             max_waiting = { total = 10, per_submitter = 2 }
             max_body = 2048
+            output = "64KiB"
+            artifacts = 0
             """
         )
     )
@@ -118,6 +122,8 @@ def test_everything_of_a_queue_reaches_its_settings() -> None:
         max_total=10,
         max_per_submitter=2,
         max_body=2048,
+        output_limit=64 << 10,
+        artifact_limit=0,
     )
 
 
@@ -179,6 +185,8 @@ def test_a_mistake_in_the_environment_is_refused(
         ("max_waiting = 5", "max_waiting: 5 is not allowed; allowed is a table of settings."),
         ("delay = {}", "delay.per_recent: it is missing, and has no default."),
         ("max_body = 0", "max_body: 0 is not allowed; allowed is a whole number from 1 to 67108864."),
+        ('output = "65MiB"', "output: '65MiB' is out of bounds; allowed is 0B to 64MiB."),
+        ('artifacts = "1GB"', "artifacts: '1GB' is out of bounds; allowed is 0B to 256MiB."),
         ("max_waiting = { all = 1 }", "max_waiting.all: there is no such setting"),
     ],
 )

@@ -21,6 +21,7 @@ from maitred.core.floor import Hold, Kind
 from maitred.core.invariants import violations
 from maitred.core.job import Band, Lease, Order, Place, Submitter
 from maitred.core.notices import Delivery
+from maitred.core.output import Artifact, Part
 from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import Snapshot
 from maitred.errors import MaitredError
@@ -95,6 +96,26 @@ rules = st.builds(
     classes=tables,
     elastic=st.sampled_from(["borrow", "borrow", "squeeze"]),
     interactive_per_submitter=st.sampled_from([1, 5]),
+    output_limit=st.sampled_from([0, 100, 500]),
+    artifact_limit=st.sampled_from([5, 100]),
+)
+parts = st.lists(
+    st.builds(
+        Part,
+        stream=st.sampled_from(["stdout", "stdout", "stderr", "progress"]),
+        data=st.sampled_from([b"", b"one\n", b"\x00\xff" * 7, b"x" * 60]),
+        cut=st.sampled_from([0, 0, 10 << 30]),
+    ),
+    max_size=4,
+).map(tuple)
+artifacts = st.lists(
+    st.builds(
+        Artifact,
+        name=st.sampled_from(["a.txt", "b/é.png", ""]),
+        media_type=st.sampled_from(["text/plain", ""]),
+        data=st.sampled_from([b"", b"1234", b"\x00\xff"]),
+    ),
+    max_size=3,
 )
 
 

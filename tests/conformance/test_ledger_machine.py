@@ -10,10 +10,11 @@ from hypothesis.stateful import initialize, precondition, rule
 from maitred.core.batch import BatchOrder
 from maitred.core.classes import DurationClass, Limit
 from maitred.core.job import Band, Finish, Held, HoldKind, Job, Lease, Order, Phase, TakenUp
+from maitred.core.output import Artifact, Saying
 from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import without_wakes
 from maitred.store.port import Store
-from tests.conformance.machine import PEOPLE, Both, callbacks, compare, times_to_abandon
+from tests.conformance.machine import PEOPLE, Both, artifacts, callbacks, compare, parts, times_to_abandon
 from tests.conftest import SERVERS, Servers
 
 STAGES = ("one", "provisioning", "three")
@@ -47,7 +48,7 @@ jobs = st.builds(
     label=st.sampled_from([b"", b"label"]),
     token=st.sampled_from([b"", b"", b"", b"", *TOKENS]),
     ledger=st.sampled_from(["", "", "jid0000000000", "jid0000000002"]),
-    status=st.sampled_from([0, 3]),
+    status=st.sampled_from([0, 3, 6, 10]),
     callback=callbacks,
     abandon=times_to_abandon,
 )
@@ -108,6 +109,8 @@ kinds = st.sampled_from(["batch", "submitter", "profile"])
 class Ledger(Both):
     """What the Ledger adds, on a queue with or without stages."""
 
+    arrivals = 0
+
     @initialize(rules=rules)
     def open(self, rules: Settings) -> None:
         """Begin with two batches and a worker, so that there is something to do from the first step on."""
@@ -167,9 +170,18 @@ class Ledger(Both):
             "priority": priority,
             "space": space,
             "identifiers": identifiers,
+            "said": data.draw(parts),
         }
         results = [Finish(lease, code, "said", b"data", **said) for lease in self.leases(worker, data)]
         self.both(lambda store: store.finish(worker, results))
+
+    @rule(worker=st.sampled_from(WORKERS), files=artifacts, data=st.data())
+    def say_and_keep(self, worker: str, files: list[Artifact], data: st.DataObject) -> None:
+        leases = self.leases(worker, data)
+        sayings = [Saying(lease, data.draw(parts), data.draw(st.integers(0, 4))) for lease in leases]
+        self.both(lambda store: store.say(worker, sayings))
+        lease = leases[0] if leases else Lease(12345, b"n" * 16)
+        self.both(lambda store: store.keep(worker, lease, files))
 
     @rule(worker=st.sampled_from(WORKERS), space=st.sampled_from([None, 4, 9]), times=st.integers(1, 4))
     def finish_all(self, worker: str, space: int | None, times: int) -> None:
@@ -221,6 +233,9 @@ class Ledger(Both):
             job.result = job.result if job.phase is Phase.ENDED else b""
             job.data = job.data if settings.staged else b""
             job.hold = job.hold and job.hold._replace(name=job.id)
+            # No two jobs of a queue came at the same place: which goes first would be nobody's rule.
+            self.arrivals += 1
+            job.arrival = job.arrival * 1_000 + self.arrivals
         self.both(lambda store: store.restore(jobs))
 
     @rule(worker=st.sampled_from(WORKERS), status=st.integers(1, 9), data=st.data())

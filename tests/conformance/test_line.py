@@ -1,6 +1,7 @@
 """The Line's scenarios by number, on the reference and on real servers."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -8,8 +9,8 @@ from maitred.core.invariants import violations
 from maitred.core.job import Band, Finish, Order, Start, Submitter
 from maitred.core.reason import delay_reason
 from maitred.core.settings import MINUTE, SECOND, Settings
-from maitred.errors import NotMovable, UnknownJob
-from maitred.store.port import Store
+from maitred.errors import NotMovable, UnknownJob, UnknownQueue
+from maitred.store.port import Store, Stores
 from tests.conformance.party import NEED, T7, U1, U2, U7, Party
 
 
@@ -289,3 +290,15 @@ async def test_l25_a_live_submission_goes_before_a_bulk_batch(party: Party) -> N
     await party.store.put([Order(f"r{n}", U2, NEED, b"", band=Band.BULK) for n in range(200)])
     await party.submit("live")
     assert (await party.pops(1)) == ["live"]
+
+
+async def test_settings_are_shown_as_they_were_last_written(party: Party) -> None:
+    assert await party.store.settings() == (await party.store.status()).settings
+    changed = replace(await party.store.settings(), grace=7 * SECOND, profiles=("a", "b"))
+    await party.store.configure(changed)
+    assert await party.store.settings() == changed
+
+
+async def test_the_settings_of_a_queue_that_nobody_configured_are_unknown(stores: Stores) -> None:
+    with pytest.raises(UnknownQueue, match="nowhere"):
+        await stores.queue("nowhere").settings()

@@ -11,10 +11,24 @@ from hypothesis.stateful import (
 )
 
 from maitred.core.job import Finish, Lease, Order
+from maitred.core.output import Artifact, Saying
 from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import without_wakes
 from maitred.store.port import Store
-from tests.conformance.machine import NEEDS, PEOPLE, WORKERS, Both, compare, ids, nonces, orders, rules, steps
+from tests.conformance.machine import (
+    NEEDS,
+    PEOPLE,
+    WORKERS,
+    Both,
+    artifacts,
+    compare,
+    ids,
+    nonces,
+    orders,
+    parts,
+    rules,
+    steps,
+)
 from tests.conftest import SERVERS, Servers
 
 
@@ -39,9 +53,9 @@ class Comparison(Both):
     def join(self, worker: str, slots: int, serves: set[str]) -> None:
         self.both(lambda store: store.join(worker, slots, sorted(serves)))
 
-    @rule(worker=st.sampled_from(WORKERS), slots=st.integers(1, 3))
-    def join_for_all(self, worker: str, slots: int) -> None:
-        self.both(lambda store: store.join(worker, slots, NEEDS))
+    @rule(worker=st.sampled_from(WORKERS), slots=st.integers(1, 3), about=st.sampled_from([b"", b'{"a": 1}']))
+    def join_for_all(self, worker: str, slots: int, about: bytes) -> None:
+        self.both(lambda store: store.join(worker, slots, NEEDS, about))
 
     @rule(worker=st.sampled_from(WORKERS))
     def take(self, worker: str) -> None:
@@ -49,7 +63,10 @@ class Comparison(Both):
 
     @rule(worker=st.sampled_from(WORKERS), code=st.sampled_from(["", "error"]), data=st.data())
     def finish(self, worker: str, code: str, data: st.DataObject) -> None:
-        results = [Finish(lease, code, code and "it broke", b"r") for lease in self.leases(worker, data)]
+        results = [
+            Finish(lease, code, code and "it broke", b"r", said=data.draw(parts))
+            for lease in self.leases(worker, data)
+        ]
         self.both(lambda store: store.finish(worker, results))
 
     @rule(worker=st.sampled_from(WORKERS), data=st.data())
@@ -61,6 +78,32 @@ class Comparison(Both):
     def renew(self, worker: str, data: st.DataObject) -> None:
         leases = self.leases(worker, data)
         self.both(lambda store: store.renew(worker, leases))
+
+    @rule(worker=st.sampled_from(WORKERS), data=st.data())
+    def say(self, worker: str, data: st.DataObject) -> None:
+        leases = self.leases(worker, data)
+        sayings = [
+            Saying(lease, data.draw(parts), data.draw(st.integers(0, 4))) for lease in leases + leases[:1]
+        ]
+        self.both(lambda store: store.say(worker, sayings))
+
+    @rule(worker=st.sampled_from(WORKERS), files=artifacts, data=st.data())
+    def keep(self, worker: str, files: list[Artifact], data: st.DataObject) -> None:
+        lease = next(iter(self.leases(worker, data)), Lease(12345, b"n" * 16))
+        self.both(lambda store: store.keep(worker, lease, files))
+
+    @rule(id=ids, typed=st.sampled_from([b"", b"ls\n"]), size=st.sampled_from([None, (80, 25)]))
+    def type_in(self, id: str, typed: bytes, size: tuple[int, int] | None) -> None:
+        record = self.reference._house.newest.get(id, 12345)
+        self.both(lambda store: store.type_in(record, typed, size))
+
+    @rule(id=ids, version=st.sampled_from([None, 1, 2]), after=st.integers(0, 5), limit=st.integers(1, 9))
+    def listen(self, id: str, version: int | None, after: int, limit: int) -> None:
+        async def heard(store: Store) -> Any:
+            files = [await store.artifact(id, version, name) for name in ("a.txt", "b/é.png", "none")]
+            return await store.output(id, version, after, limit), files
+
+        self.both(heard)
 
     @rule(worker=st.sampled_from(WORKERS))
     def leave(self, worker: str) -> None:

@@ -56,7 +56,16 @@ async def test_the_stories_of_the_ledger_are_true(
     await LedgerStory(stores, queue_name, clock).play(block.text)
 
 
-@pytest.mark.parametrize("block", all_blocks("toml"), ids=str)
+SETTINGS = [block for block in all_blocks("toml") if block.file in (None, "maitred.toml")]
+SCRIPTS = [block for block in all_blocks("toml") if block not in SETTINGS]
+
+
+@pytest.mark.parametrize("block", SCRIPTS, ids=str)
+def test_a_script_is_a_file_that_a_command_submits(block: Block) -> None:
+    assert any(f"--script {block.file}" in other.text for other in blocks(block.page))
+
+
+@pytest.mark.parametrize("block", SETTINGS, ids=str)
 def test_settings_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: Block) -> None:
     for name in [name for name in os.environ if name.upper().startswith("MAITRED_")]:
         monkeypatch.delenv(name)

@@ -12,7 +12,9 @@ from maitred.config import (
     InteractiveConfig,
     MaxWaitingConfig,
     QueueConfig,
+    SandboxConfig,
     StoreConfig,
+    WorkerConfig,
 )
 from maitred.http import create_app
 from maitred.service.desk import Desk
@@ -21,7 +23,24 @@ from maitred.store.valkey.keys import KEYS, NAMES, QUEUES
 from tests.docs.pages import ROOT, rows
 
 DOCS = ROOT / "docs"
-NO_DURATION = {"order", "eager", "attempts", "max_body", "total", "per_submitter", "url", "durability"}
+NO_DURATION = {
+    "order",
+    "eager",
+    "attempts",
+    "max_body",
+    "output",
+    "artifacts",
+    "total",
+    "per_submitter",
+    "url",
+    "durability",
+    "processes",
+    "open_files",
+    "network",
+    "private_addresses",
+    "isolate",
+}
+SIZES = {"memory", "file_size", "disk"}
 
 
 def defaults() -> dict[str, str]:
@@ -34,6 +53,8 @@ def defaults() -> dict[str, str]:
         "max_waiting.": MaxWaitingConfig,
         "classes.NAME.": ClassConfig,
         "interactive.": InteractiveConfig,
+        "sandbox.": SandboxConfig,
+        "worker.": WorkerConfig,
     }
     found = {}
     for prefix, table in tables.items():
@@ -45,10 +66,12 @@ def defaults() -> dict[str, str]:
                 found[prefix + name] = "required"
             elif value is None:
                 found[prefix + name] = "none"
+            elif name in SIZES:
+                found[prefix + name] = f"{value >> 20}MiB"
             elif isinstance(value, int) and name not in NO_DURATION:
                 found[prefix + name] = duration.show(value)
             elif isinstance(value, tuple):
-                found[prefix + name] = ", ".join(value)
+                found[prefix + name] = ", ".join(value) or "none"
             else:
                 found[prefix + name] = str(value).lower() if isinstance(value, bool) else str(value)
     return found

@@ -64,10 +64,19 @@ class Member:
 
 
 class Crew:
-    """Two servers, whose clerks compete, and workers of all stages, of the first and of the last ones."""
+    """Two servers, whose clerks compete, and a worker for each app.
+
+    Without others these are of all stages, of the first and of the last ones.
+    """
 
     def __init__(
-        self, scene: Scene, dice: Random, *, ways: Sequence[str] = ("kill",), url: str | None = None
+        self,
+        scene: Scene,
+        dice: Random,
+        *,
+        ways: Sequence[str] = ("kill",),
+        url: str | None = None,
+        apps: Sequence[str] = ("faults_app", "front_app", "back_app"),
     ) -> None:
         """`ways` are those in which a process is harmed: `kill`, `stop` in order, and `sleep`."""
         self.scene, self.dice, self.ways = scene, dice, ways
@@ -77,10 +86,7 @@ class Crew:
         self.servers = [
             Member(scene, READY, "serve", *store, "--port", "0", "--data", f"data-{n}") for n in range(2)
         ]
-        self.workers = [
-            Member(scene, WORKING, "work", *store, "--app", app, "--slots", "4")
-            for app in ("faults_app", "front_app", "back_app")
-        ]
+        self.workers = [Member(scene, WORKING, "work", *store, "--app", app, "--slots", "4") for app in apps]
 
     async def come_up(self) -> None:
         """Start whoever is not there."""

@@ -69,6 +69,22 @@ async def look(children):
     return [pid for pid in pids if ") Z " not in open(f"/proc/{pid}/stat").read()]
 
 
+@q.handler("hog")
+async def hog(gate):
+    note("begin")
+    while not os.path.exists(gate):
+        time.sleep(0.01)
+    note("end")
+
+
+@q.handler("mind")
+def mind():
+    note("begin")
+    while not current_job().wait_cancelled(0.01):
+        pass
+    note("cancelled" if current_job().cancelled else "end")
+
+
 @q.handler("block")
 def block(gate=None, seconds=0.0):
     note("begin")
@@ -157,6 +173,16 @@ class StoreServer:
             self._process.wait()
             self._process = None
 
+    def pause(self) -> None:
+        """Let it answer nothing, without hanging up."""
+        assert self._process
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """End its pause."""
+        assert self._process
+        self._process.send_signal(signal.SIGCONT)
+
     def clear(self) -> None:
         """Leave nothing but the data."""
         self.kill()
@@ -214,6 +240,8 @@ class Scene:
         self.gate = home / "gate"
         self.temporary = home / "tmp"
         self.temporary.mkdir()
+        # Programs write into the scene's log, where they are not behind walls.
+        self.isolated = False
         self.commands: list[Command] = []
         (home / "faults_app.py").write_text(APP)
         self.configure(attempts)
@@ -245,15 +273,17 @@ class Scene:
         await eventually(self._nothing_is_left, patience=20)
 
     async def _nothing_is_left(self) -> bool:
-        return not self.processes() and not list(self.temporary.iterdir())
+        return not self.processes() and not any(self.temporary.glob("*"))
 
     def processes(self) -> list[str]:
-        """List the processes of this scene: its path is in their environment, also in a program's HOME."""
+        """List the processes of this scene: its path is in their environment or their arguments."""
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-                if state not in "ZX" and os.fsencode(self.home) in (entry / "environ").read_bytes():
+                said = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
+                marks = (os.fsencode(self.home), os.fsencode(self.temporary))
+                if state not in "ZX" and any(mark in said for mark in marks):
                     found.append((entry / "cmdline").read_text().replace("\0", " "))
         return found
 
@@ -266,6 +296,7 @@ class Scene:
             "PYTHONPATH": str(Path(maitred.__file__).parents[1]),
             "TMPDIR": str(self.temporary),
             "PYTHONUNBUFFERED": "1",
+            "MAITRED_WORKER__ISOLATE": "true" if self.isolated else "false",
         }
         said = self.home / f"said-{len(self.commands)}"
         with said.open("wb") as output, said.with_suffix(".err").open("wb") as errors:
@@ -281,10 +312,10 @@ class Scene:
         self.commands.append(command)
         return command
 
-    def worker(self, slots: int = 1, url: str | None = None) -> Command:
+    def worker(self, slots: int = 1, url: str | None = None, *more: str) -> Command:
         """Start a worker."""
         words = ("--store", url or self.server.url, "--app", "faults_app", "--slots", str(slots))
-        return self.starts("work", *words)
+        return self.starts("work", *words, *more)
 
     # ---------------------------------------------------------------- jobs
 

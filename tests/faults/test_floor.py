@@ -4,7 +4,7 @@ import signal
 
 from tests.faults.scene import Scene
 from tests.waiting import eventually
-from tests.worker.test_commands import alive
+from tests.worker.processes import alive
 
 CLASSES = """
 [queues.default.classes]

@@ -8,7 +8,7 @@ import pytest
 from maitred.core.job import Phase
 from tests.faults.scene import Command, Scene
 from tests.faults.turmoil import Turmoil
-from tests.worker.test_commands import alive
+from tests.worker.processes import alive
 
 
 async def test_its_jobs_come_back_at_the_front_and_end_once_on_another_worker(scene: Scene) -> None:

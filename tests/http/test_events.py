@@ -9,6 +9,7 @@ from maitred.http import sse
 from maitred.service import recent
 from tests.http.guest import is_problem
 from tests.http.house import House, rest, until
+from tests.waiting import eventually
 
 
 async def test_a_watcher_is_told_state_place_start_and_result_and_then_the_stream_ends(house: House) -> None:
@@ -48,12 +49,18 @@ async def test_a_job_is_given_up_when_nobody_watches_it_any_more(house: House) -
     async with house.watching(id) as stream:
         await anext(stream)
         first = await deadline()
-        while await deadline() == first:
+
+        async def attended() -> bool:
             await house.store.tick()
-            await asyncio.sleep(0.02)
-    while (await house.guest.asks("GET", id)).json()["state"] != "failed":
+            return await deadline() != first
+
+        await eventually(attended)
+
+    async def ended() -> bool:
         await house.store.tick()
-        await asyncio.sleep(0.02)
+        return bool((await house.guest.asks("GET", id)).json()["state"] == "failed")
+
+    await eventually(ended)
     given_up = (await house.guest.asks("GET", id)).json()
     assert (given_up["code"], given_up["message"]) == ("abandoned", "nobody watched it for 3 s")
 

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
 
 import httpx
 import pytest
@@ -26,6 +28,7 @@ from maitred.errors import (
 from maitred.http import Server, create_app, own_hosts, take_port
 from maitred.http.server import address
 from maitred.service.desk import Desk
+from maitred.service.health import TAKING_WITHIN, Health
 from maitred.store.memory import MemoryStores
 from maitred.wire import JobBody
 from tests.http.floor import THREE
@@ -109,17 +112,39 @@ async def test_a_lost_store_is_unavailable_and_not_ready_but_the_process_lives()
         assert (await http.get("/healthz")).status_code == 200
 
 
-async def test_a_server_with_a_worker_is_ready_once_that_takes_jobs() -> None:
-    taking = False
-
-    async def takes() -> bool:
-        return taking
-
-    app = create_app(Desk(MemoryStores()), hosts=[HOST], taking=takes)
+async def test_a_server_with_a_worker_is_ready_while_that_takes_jobs() -> None:
+    worker = Health("default", "w1", 2, 0, 0, stopping=False, quiet=None, away_since=None)
+    app = create_app(Desk(MemoryStores()), hosts=[HOST], workers=lambda: [worker])
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url=f"http://{HOST}") as http:
-        assert is_problem(await http.get("/readyz"), 503, "not-ready")
-        taking = True
-        assert (await http.get("/readyz")).status_code == 200
+        refused = await http.get("/readyz")
+        assert is_problem(refused, 503, "not-ready")
+        assert refused.json()["detail"] == "the worker of default: it has not joined yet"
+        worker = replace(worker, quiet=0.5, busy=1)
+        ready = await http.get("/readyz")
+        assert ready.status_code == 200
+        [shown] = ready.json()["workers"]
+        assert (shown["worker"], shown["taking"], shown["slots"], shown["busy"]) == ("w1", True, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "trouble"),
+    [
+        ({"quiet": TAKING_WITHIN + 1}, "neither took nor parked for 11 s: a handler may block"),
+        (
+            {"quiet": TAKING_WITHIN + 1, "away_since": 1},
+            "neither took nor parked for 11 s: the store does not",
+        ),
+        ({"stopping": True}, "it is stopping"),
+        ({"stuck": 2}, "all its slots are held"),
+        ({"stuck": 1}, ""),
+        ({"away_since": 1}, ""),
+        ({"slots": 0}, ""),
+    ],
+)
+def test_a_worker_takes_jobs_if_it_took_or_parked_lately(change: dict[str, Any], trouble: str) -> None:
+    well = Health("default", "w1", 2, 0, 0, stopping=False, quiet=1.0, away_since=None)
+    said = replace(well, **change).trouble
+    assert (trouble in said, not said) == (True, not trouble)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "example.org", "::"])

@@ -18,7 +18,9 @@ SEND_ARGS = Fault(
     "this queue has stages (estimating, provisioning, downloading, processing, recording, notify); "
     'send {"args": {…}}',
 )
-SEND_MORE = Fault("run", 'this queue has no stages; send {"handler": …, "args": {…}} or {"command": […]}')
+SEND_MORE = Fault(
+    "run", 'this queue has no stages; send {"handler": …, "args": {…}}, {"command": […]} or {"script": […]}'
+)
 
 
 def body(run: object) -> dict[str, Any]:

@@ -11,8 +11,9 @@ import pytest
 from maitred.core.job import Job, Order, Phase, Submitter, View
 from maitred.core.settings import SECOND, Settings
 from maitred.service.handlers import Handlers
+from maitred.service.host import Host
 from maitred.store.port import Store, Stores
-from maitred.wire.codec import encode_json
+from maitred.wire import encode_body, encode_json, parse_body
 from maitred.worker import Worker
 from tests.conftest import Servers, connect
 from tests.waiting import eventually
@@ -34,6 +35,7 @@ class Kitchen:
         self.store = store
         self.handlers = Handlers()
         self.settings = Settings()
+        self.host: Host | None = None
 
     async def set(self, **changes: Any) -> None:
         """Change the queue's settings; durations in seconds."""
@@ -47,7 +49,7 @@ class Kitchen:
     @asynccontextmanager
     async def worker(self, slots: int = 2) -> AsyncIterator[Worker]:
         """Run a worker for the time of the block, and stop it in order afterwards."""
-        worker = Worker(self.store, self.handlers, slots)
+        worker = Worker(self.store, self.handlers, slots, host=self.host)
         task = asyncio.create_task(worker.run())
         try:
             yield worker
@@ -60,10 +62,22 @@ class Kitchen:
         body = encode_json({"key": id, "run": {"handler": handler, "args": args}})
         await self.store.put([Order(id, who, f"handler:{handler}", body)])
 
+    async def stage(self, id: str = "job") -> None:
+        """Submit a job for the stages of the queue."""
+        body = encode_json({"key": id, "run": {"args": {}}})
+        await self.store.put([Order(id, U1, self.settings.need(1), body)])
+
     async def command(self, *argv: str, id: str = "job", files: dict[str, Any] | None = None) -> None:
         """Submit a command."""
         body = encode_json({"key": id, "run": {"command": argv, "files": files or {}}})
         await self.store.put([Order(id, U1, "command", body)])
+
+    async def script(self, *steps: dict[str, Any], id: str = "job", **more: Any) -> None:
+        """Submit a script, checked as the server does it."""
+        body = parse_body(
+            {"key": id, "submitter": {"type": "user", "id": "1"}, "run": {"script": [*steps], **more}}
+        )
+        await self.store.put([Order(id, U1, "command", encode_body(body, "local"))])
 
     async def view(self, id: str = "job") -> View:
         [view] = await self.store.read([id])

@@ -27,8 +27,8 @@ class Granting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def join(self, worker: str, slots: int, serves: Sequence[str]) -> Shift:
-        return self._with_times(await self._store.join(worker, slots, serves))
+    async def join(self, worker: str, slots: int, serves: Sequence[str], about: bytes = b"") -> Shift:
+        return self._with_times(await self._store.join(worker, slots, serves, about))
 
     async def finish(self, worker: str, results: Sequence[Finish]) -> Shift:
         for finish in results:

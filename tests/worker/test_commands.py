@@ -1,14 +1,13 @@
-"""Commands run in a directory and a process group of their own, and nothing of them is left."""
+"""Commands run in a room of their own, and nothing of them is left."""
 
 import json
-import os
-from pathlib import Path
 
 import pytest
 
 from maitred.core.job import Phase
 from tests.waiting import eventually
 from tests.worker.conftest import Kitchen
+from tests.worker.processes import running, unlikely_nap
 
 
 @pytest.fixture(params=["valkey"])
@@ -66,23 +65,21 @@ async def test_output_is_bounded_and_the_cut_is_shown(kitchen: Kitchen) -> None:
     assert text.endswith("end\n")
 
 
-async def test_what_a_command_leaves_behind_in_its_group_is_ended_with_it(
-    kitchen: Kitchen, tmp_path: Path
-) -> None:
-    note = tmp_path / "pid"
-    code, _ = await run(kitchen, "sh", "-c", f"sleep 300 & echo $! > {note}")
-    assert code == ""
-    assert not alive(int(note.read_text()))
+async def test_what_a_command_leaves_behind_is_ended_with_it(kitchen: Kitchen) -> None:
+    nap = unlikely_nap()
+    code, result = await run(kitchen, "sh", "-c", f"sleep {nap} & kill -0 $! && echo there")
+    assert (code, result["stdout"]) == ("", "there\n")
+    assert not running(nap)
 
 
-async def test_a_cancelled_command_is_ended(kitchen: Kitchen, tmp_path: Path) -> None:
-    note = tmp_path / "pid"
+async def test_a_cancelled_command_is_ended(kitchen: Kitchen) -> None:
+    nap = unlikely_nap()
     async with kitchen.worker():
-        await kitchen.command("sh", "-c", f"echo $$ > {note}.new; mv {note}.new {note}; sleep 300")
+        await kitchen.command("sh", "-c", f"sleep {nap}; true")
         await kitchen.until(Phase.RUNNING)
 
         async def started() -> bool:
-            return note.exists()
+            return running(nap)
 
         async def free() -> bool:
             return (await kitchen.store.status()).free == 2
@@ -90,13 +87,4 @@ async def test_a_cancelled_command_is_ended(kitchen: Kitchen, tmp_path: Path) ->
         await eventually(started)
         await kitchen.store.cancel("job", "")
         await eventually(free)
-        assert not alive(int(note.read_text()))
-
-
-def alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        os.kill(pid, 0)
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
+        assert not running(nap)

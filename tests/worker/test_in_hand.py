@@ -14,8 +14,10 @@ from maitred.worker.in_hand import InHand
 from maitred.worker.outcome import Outcome, completed
 from maitred.worker.reach import Reach
 from maitred.worker.reports import Reports
+from maitred.worker.run import Run
 from maitred.worker.store_clock import StoreClock
 from tests.worker.granting import micros
+from tests.worker.runs import a_voice
 
 MINUTE = 60.0
 _numbers = count(1)
@@ -56,12 +58,18 @@ class Table:
         self.reach = Reach("w")
         reports = cast(Reports, self.told)
         self.hand = InHand(
-            self.carry_out, self.clock, self.reach, reports, self.stopping, time_limit=micros(MINUTE)
+            self.carry_out,
+            self.clock,
+            self.reach,
+            reports,
+            self.stopping,
+            voice=a_voice(),
+            time_limit=micros(MINUTE),
         )
         self.clock.hear(self.now())
 
-    async def carry_out(self, start: Start) -> Outcome | None:
-        self.begun.append(start.id)
+    async def carry_out(self, run: Run) -> Outcome | None:
+        self.begun.append(run.start.id)
         await self.let_go.wait()
         return completed("done")
 
@@ -260,7 +268,7 @@ async def test_a_stop_for_work_that_was_given_up_does_not_free_its_slot_before_i
 ) -> None:
     tidy = asyncio.Event()
 
-    async def slow(start: Start) -> Outcome | None:
+    async def slow(run: Run) -> Outcome | None:
         try:
             await asyncio.Event().wait()
         finally:

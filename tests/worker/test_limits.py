@@ -11,13 +11,13 @@ from typing import cast
 import pytest
 
 from maitred.core.job import Finish, Job, Phase
+from maitred.service.host import this_host
 from maitred.store.memory import MemoryStore
 from maitred.store.port import Store
-from maitred.worker.command import _alive as has_members
 from tests.waiting import eventually
 from tests.worker.conftest import Kitchen
 from tests.worker.granting import Granting, micros
-from tests.worker.test_commands import alive
+from tests.worker.processes import alive, has_members
 
 KINDS = ("async", "blocking", "command")
 HOUR = 3600.0
@@ -66,6 +66,8 @@ async def work(kitchen: Kitchen, tmp_path: Path) -> Work:
     kitchen.handlers.register("async", endless)
     kitchen.handlers.register("blocking", blocking)
     await kitchen.set(kill_after=0.1)
+    # Its commands leave notes for the test outside of their room.
+    kitchen.host = this_host().plain()
     return Work(kitchen, cast(Granting, kitchen.store), note, gate)
 
 

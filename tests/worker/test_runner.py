@@ -13,6 +13,7 @@ from maitred.wire.codec import encode_json
 from maitred.worker.outcome import Outcome
 from maitred.worker.runner import Runner
 from maitred.worker.threads import Threads
+from tests.worker.runs import a_run
 
 
 class Counter:
@@ -58,7 +59,7 @@ def stopped_at_its_end(
     """Run a blocking handler, and stop it in the moment between its end and when that is noticed."""
 
     async def run(name: str) -> Outcome:
-        task = asyncio.create_task(runner.run(start(f"handler:{name}", {"handler": name})))
+        task = asyncio.create_task(runner.run(a_run(start(f"handler:{name}", {"handler": name}))))
         done = Threads._done
 
         def ended(*args: Any) -> None:
@@ -102,5 +103,5 @@ async def test_a_command_that_had_ended_by_itself_keeps_its_status(
         return ended
 
     monkeypatch.setattr(asyncio.subprocess.Process, "wait", stopped_at_its_end)
-    outcome = await runner.run(start(COMMAND, {"command": ["sh", "-c", f"exit {status}"]}))
+    outcome = await runner.run(a_run(start(COMMAND, {"command": ["sh", "-c", f"exit {status}"]})))
     assert (outcome.code, stops) == (code, 0)

@@ -17,6 +17,7 @@ from maitred.worker import current_job
 from maitred.worker.outcome import MESSAGE_LIMIT, RESULT_LIMIT, Outcome
 from maitred.worker.runner import Runner, check_stages
 from maitred.worker.stage_job import StageJob
+from tests.worker.runs import a_run
 
 STAGED = Settings(stages=INGEST)
 Stage = Callable[[StageJob], Any]
@@ -38,7 +39,7 @@ class Stages:
         handlers.register_stage("downloading", stage)
         self.close()
         self.runner = Runner(handlers, STAGED, lambda _: None)
-        return await self.runner.run(given or start())
+        return await self.runner.run(a_run(given or start()))
 
     def close(self) -> None:
         if self.runner:
@@ -202,7 +203,7 @@ async def test_a_handler_may_raise_a_transient_error_too() -> None:
     handlers.register("grade", grade)
     runner = Runner(handlers, Settings(), lambda _: None)
     body = encode_json({"key": "k", "run": {"handler": "grade"}})
-    outcome = await runner.run(Start(Lease(1, b"t" * 16), "id", 1, 1, "handler:grade", body, 0, 0))
+    outcome = await runner.run(a_run(Start(Lease(1, b"t" * 16), "id", 1, 1, "handler:grade", body, 0, 0)))
     assert outcome == Outcome("error", "Busy: The other side is busy.", transient=True)
     runner.close()
 

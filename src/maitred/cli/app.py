@@ -2,7 +2,7 @@
 
 import typer
 
-from maitred.cli import asking, batching, holding, keeping, legacy, live, telling
+from maitred.cli import asking, batching, hearing, holding, keeping, legacy, live, probing, telling
 from maitred.cli.exits import HELP
 
 app = typer.Typer(
@@ -16,7 +16,9 @@ app = typer.Typer(
 app.add_typer(keeping.commands)
 app.add_typer(asking.commands)
 app.add_typer(holding.commands)
+app.add_typer(hearing.commands)
 app.add_typer(live.commands)
+app.add_typer(probing.commands)
 app.add_typer(telling.commands)
 app.add_typer(batching.commands, name="batch")
 app.add_typer(telling.keys, name="keys")

@@ -5,7 +5,6 @@ Of a job: submit, show, release, delay, shorten, rm, cancel. Of a queue: line, p
 
 import json
 import secrets
-from base64 import b64encode
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -14,7 +13,7 @@ import typer
 from maitred.cli import options
 from maitred.cli.calling import ask
 from maitred.cli.exits import expected
-from maitred.cli.given import named, pair, seconds, submitter_of
+from maitred.cli.given import file_beside, named, pair, script_run, seconds, submitter_of
 from maitred.cli.printing import print_check, print_job, print_line, print_queue, say
 from maitred.cli.waiting import INTERRUPTED, Wait, exit_status, left_alone
 from maitred.client import Client
@@ -39,6 +38,10 @@ def submit(
     handler: Annotated[str | None, typer.Option("--handler", help="A handler instead of a program.")] = None,
     arg: Annotated[
         list[str] | None, typer.Option("--arg", help="name=value for the handler; JSON, or else text.")
+    ] = None,
+    script: Annotated[
+        str | None,
+        typer.Option("--script", help="Steps instead of one program: JSON or TOML; - is JSON from input."),
     ] = None,
     file: Annotated[
         list[Path] | None, typer.Option("--file", "-f", help="A file to lay beside the program.")
@@ -73,11 +76,11 @@ def submit(
     data: options.Data = options.DEFAULT_DATA,
     as_json: options.Json = False,
 ) -> None:
-    """Submit a program, or a handler's job, and show its place in line, or with --wait what became of it."""
+    """Submit a program, a script or a handler's job; show its place, or with --wait what became of it."""
     given = {
         "key": key if key is not None else secrets.token_hex(8),
         "submitter": submitter_of("--as", submitter),
-        "run": _run(command or [], handler, arg or [], file or []),
+        "run": _run(command or [], handler, arg or [], script, file or []),
         "delay": delay,
         "priority": priority,
         "immediate": immediate or None,
@@ -251,24 +254,20 @@ def check(
         raise typer.Exit(1)
 
 
-def _run(command: list[str], handler: str | None, args: list[str], files: list[Path]) -> dict[str, Any]:
-    if handler is not None and (command or files):
+def _run(
+    command: list[str], handler: str | None, args: list[str], script: str | None, files: list[Path]
+) -> dict[str, Any]:
+    if handler is not None and (command or script or files):
         raise ConfigError("A job is a handler's or a program's, not both.")
     if handler is not None:
         return {"handler": handler, "args": dict(pair(arg) for arg in args)}
     if args:
         raise ConfigError("--arg goes with --handler; a program's arguments stand after --.")
-    if not command:
-        raise ConfigError("Say what to run: --handler NAME, or a program after --.")
-    return {"command": command, "files": dict(_file(path) for path in files)}
-
-
-def _file(path: Path) -> tuple[str, dict[str, str]]:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
-    try:
-        return path.name, {"text": content.decode()}
-    except UnicodeDecodeError:
-        return path.name, {"base64": b64encode(content).decode()}
+    if command and script:
+        raise ConfigError("A job is one program or a script, not both.")
+    if not command and script is None:
+        raise ConfigError("Say what to run: --handler NAME, --script FILE, or a program after --.")
+    run: dict[str, Any] = {"command": command} if script is None else script_run(script)
+    laid = dict(file_beside(path) for path in files)
+    # What is wrong with files that a script brings itself is the server's to say.
+    return {**run, "files": {**run.get("files", {}), **laid}} if laid else run

@@ -6,28 +6,33 @@ once, and a long line costs the server little.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from maitred.client import Client
 from maitred.errors import NotFound, StoreUnavailable, UnknownJob
-from maitred.wire import JobDocument, StateEvent, WatchEvent
+from maitred.wire import JobDocument, OutputEvent, Progress, ProgressEvent, StateEvent, WatchEvent
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
 GROWTH = 1.5
 
 
-async def follow(client: Client, job: JobDocument) -> AsyncGenerator[JobDocument, None]:
+async def follow(
+    client: Client, job: JobDocument, hear: Callable[[OutputEvent], None] = lambda _: None
+) -> AsyncGenerator[JobDocument, None]:
     """Give a version of a job anew whenever there is news of it, at last when it has ended.
 
-    `UnknownJob` if it is deleted before.
+    What it says goes to `hear`. `UnknownJob` if it is deleted before.
     """
     try:
         async with aclosing(client.events(job.queue, job.id, job.version)) as events:
             async for event in events:
-                job = with_news(job, event)
-                yield job
+                if isinstance(event, OutputEvent):
+                    hear(event)
+                else:
+                    job = with_news(job, event)
+                    yield job
     except (NotFound, StoreUnavailable):
         # The server is an older one, or the job is gone: then that is what it answers now.
         async with aclosing(_ask_again(client, job)) as asked:
@@ -39,6 +44,10 @@ async def follow(client: Client, job: JobDocument) -> AsyncGenerator[JobDocument
 
 def with_news(job: JobDocument, event: WatchEvent) -> JobDocument:
     """Give a job as it is after an event."""
+    if isinstance(event, OutputEvent):
+        return job
+    if isinstance(event, ProgressEvent):
+        return job.model_copy(update={"progress": Progress(fraction=event.fraction, message=event.message)})
     news = {name: getattr(event, name) for name in type(event).model_fields if name not in ("id", "event")}
     if isinstance(event, StateEvent) and event.phase != job.phase:
         news |= {"position": None, "estimate": None, "waiting_for": None}

@@ -3,6 +3,8 @@
 import getpass
 import json
 import sys
+import tomllib
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,18 @@ def named(option: str, text: str) -> tuple[str, str]:
     return name, value
 
 
+def file_beside(path: Path) -> tuple[str, dict[str, str]]:
+    """Read a file that is to lie beside a program; `ConfigError` if that is not possible."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
+    try:
+        return path.name, {"text": content.decode()}
+    except UnicodeDecodeError:
+        return path.name, {"base64": b64encode(content).decode()}
+
+
 def batch_payload(file: str | None, *, jobs: bool) -> dict[str, Any]:
     """Give what a batch is made of: a manifest's text, its address, bodies of jobs, or nothing yet."""
     if file is None:
@@ -68,6 +82,20 @@ def job_bodies(file: str) -> list[Any]:
         return list(_json(text, file))
     lines = enumerate(text.splitlines(), 1)
     return [_json(line, f"line {number} of {file}") for number, line in lines if line.strip()]
+
+
+def script_run(file: str) -> dict[str, Any]:
+    """Read a script: a list of steps, or an object that has them as `script`, with `files` if it likes."""
+    text = _text(file)
+    try:
+        read = tomllib.loads(text) if file.endswith(".toml") else _json(text, file)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file} is not TOML: {error}.") from error
+    if isinstance(read, list):
+        return {"script": read}
+    if not isinstance(read, dict) or "script" not in read or not isinstance(read.get("files", {}), dict):
+        raise ConfigError(f'{file} is no script: it must be a list of steps, or an object with "script".')
+    return read
 
 
 def _json(text: str, where: str) -> Any:

@@ -1,8 +1,9 @@
 """The house while it is open: a store, a server and workers, started in this order and stopped in reverse.
 
 A signal (Ctrl-C or SIGTERM) closes it: workers take no more and finish or give back what they run, the
-server answers what it was asked, the store writes its last. Then the command ends with 0. One that comes
-before the house is open, while a store does not answer or reads its data back, is heard at once.
+server answers what it was asked, the store writes its last. Then the command ends with 0. A second one ends
+running work at once. One that comes before the house is open, while a store does not answer or reads its data
+back, is heard at once. SIGHUP reads the settings again.
 """
 
 import asyncio
@@ -10,31 +11,35 @@ import contextlib
 import shutil
 import socket
 import sys
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 
+import structlog
 import typer
 import uvloop
 
 from maitred import config
+from maitred.cli import options
 from maitred.cli.address import noted
+from maitred.cli.crew import Crew, Making
 from maitred.cli.handlers import load_app
 from maitred.cli.logs import write_logs
 from maitred.cli.minding import kept_running
-from maitred.cli.stopping import asked_to_stop, stoppable, unless
-from maitred.core.settings import Settings
-from maitred.errors import SettingsForbidden, UnknownQueue
+from maitred.cli.premises import look_at
+from maitred.cli.settling import settle, settle_again
+from maitred.cli.stopping import Asked, heeding, stoppable, unless
+from maitred.errors import MaitredError
 from maitred.http import Server, create_app, own_hosts, take_port
+from maitred.http.probe import Probe
 from maitred.http.server import address
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
-from maitred.service.handlers import Handlers
-from maitred.service.keyring import Keys
 from maitred.service.whereabouts import embedded_url
 from maitred.store.connect import connect
-from maitred.store.port import Status, Store, Stores
+from maitred.store.port import Stores
 from maitred.store.valkey.embedded import Embedded
-from maitred.worker import Worker
+
+_log = structlog.get_logger()
 
 NEXT = """\
 Try, in another terminal:
@@ -45,18 +50,29 @@ Try, in another terminal:
 API: {address}/docs   Stop: Ctrl-C"""
 
 
-def up(file: Path | None, data: Path, *, host: str, port: int, slots: int, app: str | None) -> None:
+def up(
+    file: Path | None,
+    data: Path,
+    *,
+    host: str,
+    port: int,
+    slots: int,
+    app: str | None,
+    require: str | None = None,
+) -> None:
     """Run store, server and workers until a signal comes."""
     with stoppable(), contextlib.ExitStack() as house:
         settings = config.load(file)
         handlers = load_app(app)
+        premises = look_at(settings, require) if slots else None
         taken = house.enter_context(take_port(host, port))
         embedded = None
         if settings.store.url is None:
             embedded = house.enter_context(Embedded(data, durability=settings.store.durability))
         house.enter_context(noted(data, address(taken)))
         url = settings.store.url or (embedded.url if embedded else "")
-        serving = _serve(url, settings, taken, handlers, slots)
+        making = Making(handlers, slots, premises)
+        serving = _serve(url, file, settings, taken, making)
         _open(kept_running(embedded, serving) if embedded else serving)
 
 
@@ -66,7 +82,7 @@ def serve(file: Path | None, data: Path, *, store: str | None, host: str, port: 
         settings = config.load(file)
         url = store or settings.store.url or embedded_url(data)
         with noted(data, address(taken)):
-            _open(_serve(url, settings, taken, {}, 0))
+            _open(_serve(url, file, settings, taken, Making({}, 0, None)))
 
 
 def work(
@@ -77,12 +93,20 @@ def work(
     app: str | None,
     slots: int,
     queues: Sequence[str],
+    health_port: int | None,
+    require: str | None = None,
 ) -> None:
     """Run workers until a signal comes."""
-    with stoppable():
+    with stoppable(), contextlib.ExitStack() as house:
         handlers = load_app(app)
-        url = store or config.load(file).store.url or embedded_url(data)
-        _open(_work(url, handlers, slots, queues))
+        settings = config.load(file)
+        premises = look_at(settings, require)
+        url = store or settings.store.url or embedded_url(data)
+        health = None
+        if health_port is not None:
+            health = house.enter_context(take_port(options.DEFAULT_HOST, health_port))
+            typer.echo(f"Health at {address(health)}/readyz")
+        _open(_work(url, Making(handlers, slots, premises), queues or list(handlers), health))
 
 
 def _open(house: Coroutine[None, None, None]) -> None:
@@ -92,115 +116,89 @@ def _open(house: Coroutine[None, None, None]) -> None:
 
 
 async def _serve(
-    url: str, settings: config.Config, taken: socket.socket, handlers: Mapping[str, Handlers], slots: int
+    url: str,
+    file: Path | None,
+    settings: config.Config,
+    taken: socket.socket,
+    making: Making,
 ) -> None:
-    asked = asked_to_stop()
+    asked = Asked()
     stores = connect(url)
+    crew = Crew(stores, making)
     try:
-        workers = await unless(asked, _prepare(stores, settings, handlers, slots))
-
-        async def taking() -> bool:
-            return all([await _takes(stores, name, worker) for name, worker in workers.items()])
-
+        await unless(asked.to_stop, _prepare(stores, settings, crew))
         foresights = Foresights(stores)
-        app = create_app(Desk(stores, foresights=foresights), hosts=own_hosts(taken), taking=taking)
+        app = create_app(Desk(stores, foresights=foresights), hosts=own_hosts(taken), workers=crew.health)
         server = Server(app, closing=foresights.close)
         serving = asyncio.create_task(server.serve([taken]))
         await _until(server.up, serving)
         typer.echo(f"Maitred is ready at {address(taken)}")
+        if making.premises:
+            typer.echo(str(making.premises))
         typer.echo(NEXT.format(address=address(taken), maitred=_how_to_type_it()))
-        try:
-            await _run(asked, list(workers.values()), serving)
-        finally:
-            server.stop()
-            await serving
+
+        async def reload() -> None:
+            nonlocal settings
+            settings = await settle_again(stores, file, settings)
+            _greet(crew.hire(settings.queues))
+            crew.look_again()
+
+        async with heeding(asked, reload, crew.hurry, server.hurry):
+            try:
+                await _run(asked, crew, serving)
+            finally:
+                server.stop()
+                await serving
     finally:
         await stores.close()
 
 
-async def _work(url: str, handlers: Mapping[str, Handlers], slots: int, queues: Sequence[str]) -> None:
-    asked = asked_to_stop()
+async def _prepare(stores: Stores, settings: config.Config, crew: Crew) -> None:
+    """Write the queues' settings into the store, and gather a worker for each queue if there are slots."""
+    await settle(stores, settings)
+    if crew.making.slots:
+        await crew.gather(settings.queues)
+
+
+async def _work(url: str, making: Making, named: Sequence[str], health: socket.socket | None) -> None:
+    asked = Asked()
     stores = connect(url)
+    crew = Crew(stores, making)
+
+    async def reload() -> None:
+        try:
+            _greet(crew.hire(named or await stores.names()))
+        except MaitredError as error:
+            _log.error("settings not reloaded; the old ones stay", error=str(error))
+        crew.look_again()
+        _log.info("settings are read again from the store; --app and --slots need a new start")
+
     try:
-        workers = await unless(asked, _workers(stores, handlers, slots, queues or list(handlers)))
-        typer.echo(f"Working with {slots} slots in each of: {', '.join(workers)}")
-        await _run(asked, list(workers.values()))
+        with Probe(health, crew.health) if health else contextlib.nullcontext():
+            await unless(asked.to_stop, crew.gather(named))
+            typer.echo(str(making.premises))
+            typer.echo(f"Working with {making.slots} slots in each of: {', '.join(crew.queues)}")
+            async with heeding(asked, reload, crew.hurry):
+                await _run(asked, crew)
     finally:
         await stores.close()
 
 
-async def _prepare(
-    stores: Stores, settings: config.Config, handlers: Mapping[str, Handlers], slots: int
-) -> dict[str, Worker]:
-    """Write the queues' settings into the store, and make a worker for each queue if there are slots.
-
-    Where the file does not say it, private addresses are allowed for as long as no key was made: until then
-    whoever submits is on this host, and could reach them anyway.
-    """
-    private = not await Keys(stores.keyring).any_made()
-    for name, queue in settings.queues.items():
-        await _configure(stores.queue(name), queue.settings(private=private))
-    return await _workers(stores, handlers, slots, list(settings.queues)) if slots else {}
+def _greet(queues: Sequence[str]) -> None:
+    for name in queues:
+        _log.info("a worker was added", queue=name)
 
 
-async def _configure(store: Store, settings: Settings) -> None:
-    """Write a queue's settings; `SettingsForbidden` says which of them cannot change, and why."""
-    try:
-        await store.configure(settings)
-    except SettingsForbidden:
-        raise SettingsForbidden(_forbidden(store.queue, await store.status(), settings)) from None
-
-
-def _forbidden(queue: str, now: Status, settings: Settings) -> str:
-    """Say which of the settings that are fixed while there are jobs would change, a line for each."""
-    waiting = "1 job waits" if now.waiting == 1 else f"{now.waiting} jobs wait"
-    old, lines = now.settings, []
-    if old.order != settings.order:
-        lines.append(f"order: cannot change from {old.order} to {settings.order} while {waiting}")
-    if old.floor_plan != settings.floor_plan:
-        lines.append("classes: their names and caps, and elastic, cannot change while jobs wait or run")
-    if old.stages != settings.stages:
-        change = f"from {', '.join(old.stages)} to {', '.join(settings.stages)}"
-        lines.append(f"stages: cannot change {change} while there are jobs that have not ended")
-    return "\n".join(f"queues.{queue}.{line}." for line in lines) or str(SettingsForbidden())
-
-
-async def _workers(
-    stores: Stores, handlers: Mapping[str, Handlers], slots: int, queues: Sequence[str]
-) -> dict[str, Worker]:
-    """Make a worker for each queue, of all if none is named.
-
-    `UnknownQueue` if nobody configured one that is named, or one that an app has handlers for.
-    """
-    known = await stores.names()
-    for name in (*queues, *handlers):
-        if name not in known:
-            raise UnknownQueue(name)
-    return {
-        name: Worker(stores.queue(name), handlers.get(name, Handlers()), slots) for name in queues or known
-    }
-
-
-async def _takes(stores: Stores, queue: str, worker: Worker) -> bool:
-    status = await stores.queue(queue).status()
-    return any(known.name == worker.name and not known.draining for known in status.workers)
-
-
-async def _run(asked: asyncio.Event, workers: Sequence[Worker], *others: asyncio.Task[None]) -> None:
+async def _run(asked: Asked, crew: Crew, *others: asyncio.Task[None]) -> None:
     """Run workers until a signal comes, or anything ends by itself; then let the workers end in order."""
-    stopped = asyncio.create_task(asked.wait())
-    working = [asyncio.create_task(worker.run()) for worker in workers]
+    waits = [asyncio.create_task(event.wait()) for event in (asked.to_stop, crew.ended)]
+    crew.work()
     try:
-        await asyncio.wait([stopped, *working, *others], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([*waits, *others], return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for worker in workers:
-            worker.stop()
-        # Each one ends in order, also when another has failed.
-        ends = await asyncio.gather(*working, return_exceptions=True)
-        stopped.cancel()
-    for end in ends:
-        if isinstance(end, BaseException):
-            raise end
+        for wait in waits:
+            wait.cancel()
+        await crew.close()
 
 
 def _how_to_type_it() -> str:

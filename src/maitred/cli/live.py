@@ -1,6 +1,7 @@
-"""The commands that stay and look on: watch a job, and the whole queue at a glance."""
+"""The commands that stay: watch a job, sit at a session, and look at the whole queue at a glance."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,6 +9,7 @@ import typer
 from maitred.cli import options
 from maitred.cli.calling import ask
 from maitred.cli.exits import expected
+from maitred.cli.given import file_beside, submitter_of
 from maitred.cli.waiting import INTERRUPTED, exit_status
 from maitred.client import Client
 from maitred.wire import JobDocument
@@ -28,10 +30,12 @@ def watch(
     data: options.Data = options.DEFAULT_DATA,
     as_json: Annotated[bool, typer.Option("--json", help="Print each event as a line of JSON.")] = False,
 ) -> None:
-    """Watch a job until it has ended: its place and why it waits, then its run, then what it printed.
+    """Watch a job until it has ended: its place and why it waits, then its run and what it prints.
 
     Ends with the job's exit status.
     """
+    from rich.console import Console  # noqa: PLC0415
+
     from maitred.cli import watching  # noqa: PLC0415
 
     async def look_on(client: Client) -> JobDocument:
@@ -40,17 +44,56 @@ def watch(
             return await watching.watch_as_json(client, job)
         # Times are told by the server's clock; this one may be wrong.
         sight = watching.Sight(job, (await client.queue(queue)).now)
-        if sys.stderr.isatty():
-            return await watching.watch_on_terminal(client, sight)
-        return await watching.watch_in_lines(client, sight)
+        if console:
+            return await watching.watch_on_terminal(client, console, sight, heard)
+        return await watching.watch_in_lines(client, sight, heard)
 
+    console = Console(stderr=True, highlight=False) if sys.stderr.isatty() and not as_json else None
+    heard = watching.Heard(console)
     try:
         ended = ask(server, data, look_on)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
+    finally:
+        heard.close()
     if not as_json:
-        watching.print_end(ended)
+        watching.print_end(ended, heard=heard.anything)
     raise typer.Exit(exit_status(ended))
+
+
+@commands.command()
+@expected
+def shell(
+    command: Annotated[
+        list[str] | None, typer.Argument(help="After --, a program and its arguments; else a shell.")
+    ] = None,
+    *,
+    queue: options.Queue = options.DEFAULT_QUEUE,
+    submitter: Annotated[
+        str | None, typer.Option("--as", help="user:ID or team:ID; else your login name.")
+    ] = None,
+    file: Annotated[
+        list[Path] | None, typer.Option("--file", "-f", help="A file to lay beside the program.")
+    ] = None,
+    server: options.Server = None,
+    data: options.Data = options.DEFAULT_DATA,
+) -> None:
+    """Open a session: a program, or a shell, in a terminal on a worker; it starts at once or is denied.
+
+    A connection that breaks is made anew for 30 seconds. Ends with the program's exit status.
+    """
+    from maitred.cli import shell as terminal  # noqa: PLC0415
+
+    frame = {
+        "submitter": submitter_of("--as", submitter),
+        "command": command or terminal.SHELL,
+        "files": dict(file_beside(path) for path in file or []),
+    }
+    try:
+        status = terminal.open_shell(server, data, queue, frame)
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    raise typer.Exit(status)
 
 
 @commands.command()

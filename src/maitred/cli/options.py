@@ -23,9 +23,19 @@ StoreUrl = Annotated[
 ]
 Host = Annotated[str, typer.Option("--host", help="A loopback address.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")]
+HealthPort = Annotated[
+    int | None,
+    typer.Option(
+        "--health-port", min=0, max=65535, help="Answer /healthz and /readyz here; 0 takes a free one."
+    ),
+]
 App = Annotated[str | None, typer.Option("--app", help="The module whose queues' handlers are served.")]
 Slots = Annotated[
     int, typer.Option("--slots", min=0, max=1024, help="How many jobs run at once, in each queue.")
+]
+Require = Annotated[
+    str | None,
+    typer.Option("--require", help="What the sandbox must enforce, as network,pids; else the settings'."),
 ]
 
 DEFAULT_QUEUE = "default"

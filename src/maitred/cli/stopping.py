@@ -1,12 +1,20 @@
-"""Being asked to stop: by Ctrl-C or SIGTERM, before the house is open and while it is."""
+"""What signals ask of a house: to stop, to be quick about it, to read its settings again.
+
+The first Ctrl-C or SIGTERM stops it in order. The second is for those who cannot wait for running work; more
+change nothing. SIGHUP reloads, unless it tells that the terminal is gone: then nobody is there to stop the
+house later, so it stops.
+"""
 
 import asyncio
 import contextlib
+import os
 import signal
-from collections.abc import Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 import typer
+
+from maitred.service.per_queue import begin, end
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -19,12 +27,19 @@ class Stopped(BaseException):
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[None]:
-    """Let a signal end what is begun here, in one sentence, until `asked_to_stop` hears signals instead."""
+    """Let a signal end what is begun here, in one sentence, until `Asked` hears signals instead."""
 
     def stop(*_: object) -> None:
         raise Stopped
 
-    before = [(number, signal.signal(number, stop)) for number in SIGNALS]
+    def hang_up(*_: object) -> None:
+        """Stop if the terminal is gone. There is nothing to reload: what is read now is new."""
+        if had_terminal and not has_terminal():
+            raise Stopped
+
+    had_terminal = has_terminal()
+    handlers = {**dict.fromkeys(SIGNALS, stop), signal.SIGHUP: hang_up}
+    before = [(number, signal.signal(number, handler)) for number, handler in handlers.items()]
     try:
         yield
     except Stopped:
@@ -34,13 +49,61 @@ def stoppable() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def asked_to_stop() -> asyncio.Event:
-    """Give an event that a signal to stop sets, from now on."""
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in SIGNALS:
-        loop.add_signal_handler(number, asked.set)
-    return asked
+class Asked:
+    """What this process was asked for by signals, from now on."""
+
+    def __init__(self) -> None:
+        self.to_stop, self.to_hurry, self.to_reload = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._had_terminal = has_terminal()
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.add_signal_handler(number, self._stop)
+        loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+
+    def _stop(self) -> None:
+        if self.to_stop.is_set():
+            self.to_hurry.set()
+        self.to_stop.set()
+
+    def _hang_up(self) -> None:
+        if self._had_terminal and not has_terminal():
+            self.to_stop.set()
+        else:
+            self.to_reload.set()
+
+
+@contextlib.asynccontextmanager
+async def heeding(
+    asked: Asked, reload: Callable[[], Awaitable[None]], *hurry: Callable[[], None]
+) -> AsyncIterator[None]:
+    """Do what is asked for while the house is open, and while it closes."""
+
+    async def reloading() -> None:
+        while True:
+            await asked.to_reload.wait()
+            asked.to_reload.clear()
+            if not asked.to_stop.is_set():
+                await reload()
+
+    async def hurrying() -> None:
+        await asked.to_hurry.wait()
+        for each in hurry:
+            each()
+
+    tasks = [begin("reloading", reloading()), begin("hurrying", hurrying())]
+    try:
+        yield
+    finally:
+        await end(tasks)
+
+
+def has_terminal() -> bool:
+    """Tell whether this process has a controlling terminal that is still there."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
 
 
 async def unless(asked: asyncio.Event, opening: Coroutine[Any, Any, T]) -> T:

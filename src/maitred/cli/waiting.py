@@ -54,16 +54,26 @@ def sentence(job: JobDocument) -> str | None:
 
 
 def exit_status(job: JobDocument) -> int:
-    """Give the exit status of an ended job: 0 if it completed, else its program's own, or 1 without one.
+    """Give the exit status of an ended job: 0 if it completed, else its last program's own, or 1 without one.
 
     A program that a signal ended has 128 and the signal's number, as shells have it.
     """
     if job.state == "completed":
         return 0
-    ended_with = job.result.get("exit") if "command" in job.run and isinstance(job.result, dict) else None
+    ended_with = next((each.get("status", each.get("exit")) for each in reversed(programs_of(job))), None)
     if not isinstance(ended_with, int) or ended_with == 0:
         return 1
     return ended_with if ended_with > 0 else 128 - ended_with
+
+
+def programs_of(job: JobDocument) -> list[dict[str, Any]]:
+    """Give what a job's result tells of the programs that it ran: of a command, or of a script's steps."""
+    result: Any = job.result
+    if not isinstance(result, dict):
+        return []
+    if "script" in job.run:
+        return [each for each in result.get("responses", []) if "cmd" in each]
+    return [result] if "command" in job.run else []
 
 
 def left_alone(job: JobDocument) -> str:

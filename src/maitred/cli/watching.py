@@ -22,10 +22,10 @@ from maitred.cli.bars import Bar, dim
 from maitred.cli.following import follow, with_news
 from maitred.cli.printing import holds_sentence, plain, say
 from maitred.cli.spans import span, starts
-from maitred.cli.waiting import sentence
+from maitred.cli.waiting import programs_of, sentence
 from maitred.client import Client
 from maitred.errors import UnknownJob
-from maitred.wire import JobDocument
+from maitred.wire import JobDocument, OutputEvent
 
 FRAMES_A_SECOND = 4
 
@@ -64,7 +64,9 @@ class Sight:
         said = sentence(self.job)
         if said and self.job.phase == "running":
             granted = f", up to {span(self.job.duration)}" if self.job.duration else ""
-            return f"{said}{granted}."
+            progress = self.job.progress
+            says = f" {progress.fraction:.0%} {progress.message}".rstrip() if progress else ""
+            return f"{said}{granted}.{says}"
         expected = self.expected()
         return f"{said}; {expected}." if said and expected else said and f"{said}."
 
@@ -98,11 +100,15 @@ class Sight:
         job = self.job
         attempt = f", attempt {job.attempt}" if job.attempt > 1 else ""
         granted = f" of {span(job.duration)}" if job.duration else ""
-        return [
+        shown: list[RenderableType] = [
             Text.assemble(("running", "green"), f" on {plain(job.worker or 'a worker')}{attempt}"),
             Bar(self.elapsed, job.duration or 0.0, style="green"),
             dim(f"{span(self.elapsed)}{granted}"),
         ]
+        if job.progress:
+            says = f"{job.progress.fraction:.0%} {plain(job.progress.message)}".rstrip()
+            shown.insert(1, Text(says, style="green"))
+        return shown
 
 
 async def watch_as_json(client: Client, job: JobDocument) -> JobDocument:
@@ -116,10 +122,42 @@ async def watch_as_json(client: Client, job: JobDocument) -> JobDocument:
     return job
 
 
-async def watch_in_lines(client: Client, sight: Sight) -> JobDocument:
+class Heard:
+    """What a job says, printed as it comes: each stream on its own output.
+
+    With a `console` that draws below it, only whole lines are printed, above.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.anything = False
+        self._console = console
+        self._begun: dict[str, str] = {}
+
+    def __call__(self, event: OutputEvent) -> None:
+        """Print a piece."""
+        self.anything = True
+        cut = f"[{event.cut} bytes cut]\n" if event.cut else ""
+        output = sys.stderr if event.stream == "stderr" else sys.stdout
+        text = self._begun.pop(event.stream, "") + cut + event.text
+        if self._console and output.isatty():
+            text, end, rest = text.rpartition("\n")
+            self._begun[event.stream] = rest
+            if end:
+                self._console.print(Text.from_ansi(harmless(text)), soft_wrap=True)
+        else:
+            print_output(output, text)
+
+    def close(self) -> None:
+        """Print lines that have not ended."""
+        for stream, text in self._begun.items():
+            print_output(sys.stderr if stream == "stderr" else sys.stdout, text)
+        self._begun.clear()
+
+
+async def watch_in_lines(client: Client, sight: Sight, heard: Heard) -> JobDocument:
     """Tell each change in a line; give the job when it has ended, `UnknownJob` if it is deleted before."""
     told = None
-    async with aclosing(follow(client, sight.job)) as seen:
+    async with aclosing(follow(client, sight.job, heard)) as seen:
         async for job in seen:
             sight.see(job)
             if (line := sight.line()) and line != told:
@@ -128,9 +166,8 @@ async def watch_in_lines(client: Client, sight: Sight) -> JobDocument:
     return sight.job
 
 
-async def watch_on_terminal(client: Client, sight: Sight) -> JobDocument:
+async def watch_on_terminal(client: Client, console: Console, sight: Sight, heard: Heard) -> JobDocument:
     """Draw the job again and again; give it when it has ended, `UnknownJob` if it is deleted before."""
-    console = Console(stderr=True, highlight=False)
     with Live(sight, console=console, transient=True, auto_refresh=False) as live:
 
         async def draw() -> None:
@@ -140,7 +177,7 @@ async def watch_on_terminal(client: Client, sight: Sight) -> JobDocument:
 
         drawing = asyncio.create_task(draw())
         try:
-            async with aclosing(follow(client, sight.job)) as seen:
+            async with aclosing(follow(client, sight.job, heard)) as seen:
                 async for job in seen:
                     sight.see(job)
                     live.refresh()
@@ -151,14 +188,14 @@ async def watch_on_terminal(client: Client, sight: Sight) -> JobDocument:
     return sight.job
 
 
-def print_end(job: JobDocument) -> None:
-    """Print what a program printed, each on its own output, or a handler's result; and why it failed."""
-    result = job.result
-    if "command" in job.run and isinstance(result, dict):
-        _print_output(sys.stdout, str(result.get("stdout") or ""))
-        _print_output(sys.stderr, str(result.get("stderr") or ""))
-    elif result is not None:
-        typer.echo(json.dumps(result, ensure_ascii=False))
+def print_end(job: JobDocument, *, heard: bool = False) -> None:
+    """Print what programs printed, unless that was heard, or a handler's result; and why it failed."""
+    programs = programs_of(job)
+    for program in () if heard else programs:
+        print_output(sys.stdout, str(program.get("stdout") or ""))
+        print_output(sys.stderr, str(program.get("stderr") or ""))
+    if not programs and job.result is not None:
+        typer.echo(json.dumps(job.result, ensure_ascii=False))
     if job.state != "completed":
         why = f": {job.message}" if job.message else ""
         say(f"maitred: {job.id} {job.state} ({job.code}){why}", err=True)
@@ -169,7 +206,8 @@ def harmless(text: str) -> str:
     return _COLOUR_OR_CONTROL.sub(lambda found: found[1] or "�", text)
 
 
-def _print_output(output: TextIO, text: str) -> None:
+def print_output(output: TextIO, text: str) -> None:
+    """Print what a program printed; on a terminal, only what is harmless there."""
     output.write(harmless(text) if output.isatty() else text)
     output.flush()
 

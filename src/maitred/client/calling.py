@@ -1,6 +1,7 @@
 """Calling a server: connections, requests, streams, and refusals as the errors that they tell of."""
 
 import contextlib
+import json
 from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -51,7 +52,19 @@ class Caller:
         body: object = None,
         patience: float | None = PATIENCE,
     ) -> Any:
-        """Make a call to a path below the queues; its parts are encoded here."""
+        """Make a call to a path below the queues; its parts are encoded here. Give the JSON of the answer."""
+        content = await self._bytes(method, *path, query=query, body=body, patience=patience)
+        return json.loads(content) if content else None
+
+    async def _bytes(
+        self,
+        method: str,
+        *path: str,
+        query: Mapping[str, str] | None = None,
+        body: object = None,
+        patience: float | None = PATIENCE,
+    ) -> bytes:
+        """Make a call to a path below the queues, and give the bytes of the answer."""
         queue, _, id = (*path, "", "", "")[:3]
         return await self._ask(
             method, path_of(*path), query=query, body=body, patience=patience, queue=queue, id=id
@@ -67,7 +80,7 @@ class Caller:
         patience: float | None = PATIENCE,
         queue: str = "",
         id: str = "",
-    ) -> Any:
+    ) -> bytes:
         """Make a call; a refusal is of this queue and id."""
         request = self._http.build_request(
             method,
@@ -79,7 +92,7 @@ class Caller:
         )
         answer = await self._send(request)
         if answer.is_success:
-            return answer.json() if answer.content else None
+            return answer.content
         raise _refusal(answer, queue, id)
 
     async def _send(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:

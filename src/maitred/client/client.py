@@ -11,12 +11,13 @@ from maitred.client.problems import error_of
 from maitred.client.sending import plain_job
 from maitred.client.stream import read_job_event
 from maitred.client.watching import PAUSES, watch
-from maitred.errors import MaitredError
+from maitred.errors import MaitredError, UnknownArtifact
 from maitred.wire import (
     CheckDocument,
     DeliveryDocument,
     JobBody,
     JobDocument,
+    OutputDocument,
     Page,
     QueueDocument,
     ReconcileDocument,
@@ -77,6 +78,31 @@ class Client(BatchCalls, HoldCalls, KeyCalls):
         async with contextlib.aclosing(heard) as events:
             async for event in events:
                 yield event
+
+    async def output(
+        self,
+        queue: str,
+        id: str,
+        version: int | None = None,
+        *,
+        stream: str | None = None,
+        begin: int = 1,
+        limit: int = 500,
+    ) -> OutputDocument:
+        """Show what a job said, pieces from a number on; `next` of the answer is where to go on."""
+        query = {"from": str(begin), "limit": str(limit)}
+        query |= {} if version is None else {"version": str(version)}
+        query |= {} if stream is None else {"stream": stream}
+        return OutputDocument.model_validate(
+            await self._call("GET", queue, "jobs", id, "output", query=query)
+        )
+
+    async def artifact(self, queue: str, id: str, name: str, version: int | None = None) -> bytes:
+        """Get a file that a job made; `UnknownArtifact` if it keeps none of that name."""
+        if not name:
+            raise UnknownArtifact
+        query = {} if version is None else {"version": str(version)}
+        return await self._bytes("GET", queue, "jobs", id, "artifacts", name, query=query)
 
     async def jobs(self, queue: str, **query: str) -> Page[JobDocument]:
         """List jobs; the keywords are the query's parameters."""

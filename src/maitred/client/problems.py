@@ -13,6 +13,7 @@ _PREFIX = "urn:maitred:problem:"
 _PLAIN: tuple[type[MaitredError], ...] = (
     errors.NotFound,
     errors.NoReport,
+    errors.UnknownArtifact,
     errors.Conflict,
     errors.OtherSubmitter,
     errors.NotWaiting,
@@ -27,6 +28,8 @@ _PLAIN: tuple[type[MaitredError], ...] = (
     errors.OtherBatch,
     errors.BatchReporting,
     errors.BatchUnfinished,
+    errors.LeaseLost,
+    errors.NotRunning,
     errors.LockLost,
     errors.SettingsForbidden,
     errors.StoreError,

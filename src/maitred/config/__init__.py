@@ -6,7 +6,7 @@ environment, which wins: `MAITRED_STORE__URL` is `store.url`, `MAITRED_QUEUES__G
 guessed around: all of them are told at once, a line for each, with the key and what is allowed there.
 """
 
-from maitred.config.loading import load
+from maitred.config.loading import FILE, load
 from maitred.config.tables import (
     BackoffConfig,
     ClassConfig,
@@ -15,10 +15,13 @@ from maitred.config.tables import (
     InteractiveConfig,
     MaxWaitingConfig,
     QueueConfig,
+    SandboxConfig,
     StoreConfig,
+    WorkerConfig,
 )
 
 __all__ = [
+    "FILE",
     "BackoffConfig",
     "ClassConfig",
     "Config",
@@ -26,6 +29,8 @@ __all__ = [
     "InteractiveConfig",
     "MaxWaitingConfig",
     "QueueConfig",
+    "SandboxConfig",
     "StoreConfig",
+    "WorkerConfig",
     "load",
 ]

@@ -19,7 +19,9 @@ from maitred.config.tables import (
     InteractiveConfig,
     MaxWaitingConfig,
     QueueConfig,
+    SandboxConfig,
     StoreConfig,
+    WorkerConfig,
 )
 from maitred.errors import ConfigError
 
@@ -29,6 +31,7 @@ _TABLES: dict[str, type[BaseModel]] = {
     "backoff": BackoffConfig,
     "max_waiting": MaxWaitingConfig,
     "interactive": InteractiveConfig,
+    "sandbox": SandboxConfig,
 }
 
 
@@ -40,6 +43,7 @@ class _Environment(BaseSettings):
     )
 
     store: dict[str, Any] = {}
+    worker: dict[str, Any] = {}
     queues: dict[str, Any] = {}
 
 
@@ -81,7 +85,7 @@ def _read_environment() -> dict[str, Any]:
         found = _Environment().model_dump(exclude_unset=True)
     except (ValidationError, SettingsError) as error:
         raise ConfigError(
-            "MAITRED_STORE and MAITRED_QUEUES cannot be set as a whole; "
+            "MAITRED_STORE, MAITRED_WORKER and MAITRED_QUEUES cannot be set as a whole; "
             "name one value, as in MAITRED_STORE__URL."
         ) from error
     for queue in found.get("queues", {}).values():
@@ -137,6 +141,8 @@ def _table_at(path: list[str]) -> type[BaseModel]:
     match path:
         case ["store"]:
             return StoreConfig
+        case ["worker"]:
+            return WorkerConfig
         case ["queues", _]:
             return QueueConfig
         case ["queues", _, "classes", _]:

@@ -22,11 +22,14 @@ from maitred.config.values import (
     budget,
     class_name,
     count,
+    directories,
+    enforced_names,
     ledger_url,
     level_limit,
     profile_names,
     queue_name,
     show_limit,
+    size_between,
     stage_names,
     store_url,
 )
@@ -102,6 +105,29 @@ class InteractiveConfig(_Table):
     per_submitter: Annotated[int, count(0, 1_000)] = _default.interactive_per_submitter
 
 
+class SandboxConfig(_Table):
+    """What a command and all that it starts may use; `cpu` is of each process, by default without a bound."""
+
+    memory: Annotated[int, size_between("16MiB", "1TiB")] = _default.sandbox_memory
+    processes: Annotated[int, count(1, 100_000)] = _default.sandbox_processes
+    file_size: Annotated[int, size_between("4KiB", "1TiB")] = _default.sandbox_file_size
+    open_files: Annotated[int, count(16, 1_000_000)] = _default.sandbox_open_files
+    disk: Annotated[int, size_between("64KiB", "10TiB")] = _default.sandbox_disk
+    cpu: Annotated[int, between("1s", "30d")] | None = None
+    network: bool = _default.sandbox_network
+
+
+class WorkerConfig(_Table):
+    """Workers of this host: what they must enforce, and what more programs can see of it.
+
+    Without `isolate` programs are trusted: they run as the worker itself, with limits only.
+    """
+
+    require: Annotated[tuple[str, ...], PlainValidator(enforced_names)] = ()
+    visible: Annotated[tuple[str, ...], PlainValidator(directories)] = ()
+    isolate: bool = True
+
+
 class QueueConfig(_Table):
     """One queue's settings. All durations are microseconds once read."""
 
@@ -117,6 +143,8 @@ class QueueConfig(_Table):
     max_delay: Annotated[int, between("0s", "3650d")] = _default.max_delay
     max_waiting: MaxWaitingConfig = MaxWaitingConfig()
     max_body: Annotated[int, count(1, 64 << 20)] = _default.max_body
+    output: Annotated[int, size_between("0B", "64MiB")] = _default.output_limit
+    artifacts: Annotated[int, size_between("0B", "256MiB")] = _default.artifact_limit
     stages: Annotated[tuple[str, ...], PlainValidator(stage_names)] = _default.stages
     space: Annotated[int, PlainValidator(budget)] | None = None
     profiles: Annotated[tuple[str, ...], PlainValidator(profile_names)] | None = None
@@ -126,6 +154,7 @@ class QueueConfig(_Table):
     elastic: Literal["borrow", "squeeze"] = _default.elastic
     classes: dict[Annotated[str, AfterValidator(class_name)], ClassConfig] | None = None
     interactive: InteractiveConfig = InteractiveConfig()
+    sandbox: SandboxConfig = SandboxConfig()
     private_addresses: bool | None = None
 
     @field_validator("classes", mode="after")
@@ -175,6 +204,8 @@ class QueueConfig(_Table):
             max_total=self.max_waiting.total,
             max_per_submitter=self.max_waiting.per_submitter,
             max_body=self.max_body,
+            output_limit=self.output,
+            artifact_limit=self.artifacts,
             stages=self.stages,
             space=self.space or 0,
             profiles=self.profiles or (),
@@ -187,6 +218,13 @@ class QueueConfig(_Table):
             interactive_idle=self.interactive.idle,
             interactive_cap=self.interactive.cap,
             interactive_per_submitter=self.interactive.per_submitter,
+            sandbox_memory=self.sandbox.memory,
+            sandbox_processes=self.sandbox.processes,
+            sandbox_file_size=self.sandbox.file_size,
+            sandbox_open_files=self.sandbox.open_files,
+            sandbox_disk=self.sandbox.disk,
+            sandbox_cpu=self.sandbox.cpu or _default.sandbox_cpu,
+            sandbox_network=self.sandbox.network,
             private_addresses=private if self.private_addresses is None else self.private_addresses,
         )
 
@@ -238,6 +276,7 @@ class Config(_Table):
     """All settings of one installation. There is always at least one queue."""
 
     store: StoreConfig = StoreConfig()
+    worker: WorkerConfig = WorkerConfig()
     queues: dict[Annotated[str, AfterValidator(queue_name)], QueueConfig] = Field(
         default_factory=dict, validate_default=True
     )

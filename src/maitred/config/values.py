@@ -21,6 +21,22 @@ _PERCENTAGE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?) ?%")
 _ZOOKEEPER = re.compile(r"zookeeper://(?P<servers>[^/]*)(?P<root>/.*)?", re.DOTALL)
 _MEMBER = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{1,5})")
 MOST_RUNNING = 1_000_000
+ENFORCED = (
+    "network",
+    "pids",
+    "files",
+    "ipc",
+    "uts",
+    "privileges",
+    "user",
+    "memory",
+    "processes",
+    "disk",
+    "file-size",
+    "open-files",
+    "cpu",
+    "cgroup",
+)
 MOST_STAGES = 32
 MOST_PROFILES = 1_000
 PROFILE_BYTES = 256
@@ -59,6 +75,19 @@ def budget(value: object) -> int:
     return found
 
 
+def size_between(least: str, most: str) -> BeforeValidator:
+    """Take a size with these bounds, and give its bytes."""
+    low, high = size.parse(least), size.parse(most)
+
+    def check(value: object) -> int:
+        found = size.parse(value)
+        if not low <= found <= high:
+            raise ValueError(f"{value!r} is out of bounds; allowed is {least} to {most}")
+        return found
+
+    return BeforeValidator(check)
+
+
 def names(value: object) -> tuple[str, ...]:
     """Read a list of texts that are not the same; the environment has it as one text with commas."""
     if isinstance(value, str):
@@ -88,6 +117,27 @@ def stage_names(value: object) -> tuple[str, ...]:
                 "with a letter first"
             )
     return stages
+
+
+def enforced_names(value: object) -> tuple[str, ...]:
+    """Check what a worker's sandbox is required to enforce."""
+    found = names(value) if value not in ("", [], ()) else ()
+    for name in found:
+        if name not in ENFORCED:
+            raise ValueError(
+                f"{name!r} is nothing that a sandbox enforces; allowed are {', '.join(ENFORCED)}"
+            )
+    return found
+
+
+def directories(value: object) -> tuple[str, ...]:
+    """Check directories that are named by their whole path."""
+    found = names(value) if value not in ("", [], ()) else ()
+    for name in found:
+        parts = name.split("/")[1:]
+        if not name.startswith("/") or not {"", ".", ".."}.isdisjoint(parts):
+            raise ValueError(f"{name!r} is not allowed; allowed is a whole path such as /opt/tools")
+    return found
 
 
 def profile_names(value: object) -> tuple[str, ...]:

@@ -84,6 +84,13 @@ class Changed(NamedTuple):
     record: int
 
 
+class Said(NamedTuple):
+    """A run said something; the number of the last piece of it."""
+
+    record: int
+    last: int
+
+
 class Deleted(NamedTuple):
     """A job's record is gone."""
 
@@ -121,6 +128,7 @@ Event = (
     | Freed
     | Ended
     | Changed
+    | Said
     | Deleted
     | Versioned
     | HouseChanged
@@ -162,6 +170,11 @@ def changes(before: Snapshot, after: Snapshot) -> list[Event]:
     found += runs
     found += _jobs(before, after)
     found += [Deleted(record) for record in before.jobs.keys() - after.jobs.keys()]
+    found += [
+        Said(record, spoken.last)
+        for record, spoken in after.outputs.items()
+        if record not in before.outputs or before.outputs[record].last != spoken.last
+    ]
     if (before.paused, before.holds, _crews(before)) != (after.paused, after.holds, _crews(after)):
         found.append(HouseChanged())
     batches = before.batches | after.batches

@@ -65,6 +65,7 @@ class Worker:
     lease_end: int
     draining: bool = False
     holds: dict[int, Hold] = field(default_factory=dict)
+    about: bytes = b""
 
     @property
     def free(self) -> int:

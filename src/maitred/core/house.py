@@ -23,7 +23,7 @@ from maitred.core.job import (
 from maitred.core.notices import LOCKED_FOR, Delivery, Pending
 from maitred.core.pipeline import Ending
 from maitred.core.settings import Settings
-from maitred.core.submitting import Submitting
+from maitred.core.speaking import Speaking
 from maitred.errors import (
     LockLost,
     NotMovable,
@@ -35,7 +35,7 @@ from maitred.errors import (
 SWEPT_PER_TICK = 200
 
 
-class House(Submitting):
+class House(Speaking):
     """The verbs of one queue. Callers pass the time and, where jobs may start, 16 random bytes."""
 
     # ---------------------------------------------------------------- interactive jobs
@@ -135,13 +135,15 @@ class House(Submitting):
 
     # ---------------------------------------------------------------- workers
 
-    def join(self, worker: str, slots: int, serves: frozenset[str], now: int, dice: bytes) -> Shift:
-        """Let a worker in, with its slots, and give it work."""
+    def join(
+        self, worker: str, slots: int, serves: frozenset[str], now: int, dice: bytes, *, about: bytes = b""
+    ) -> Shift:
+        """Let a worker in, with its slots and what it says about itself, and give it work."""
         self._catch_up(now)
         known = self.floor.workers.get(worker)
         holds = known.holds if known else {}
         self.floor.workers[worker] = Worker(
-            worker, slots, serves, self.now + self.settings.lease, False, holds
+            worker, slots, serves, self.now + self.settings.lease, False, holds, about
         )
         self.floor.announced |= serves
         return self._shift([], worker, dice)

@@ -11,6 +11,8 @@ from maitred.core.batch import BUCKETS, BatchState, bucket_of
 from maitred.core.classes import limits
 from maitred.core.floor import SETTLED, Kind
 from maitred.core.job import Phase
+from maitred.core.output import ArtifactView
+from maitred.core.sayings import PIECE_COST
 from maitred.core.settings import Settings
 from maitred.core.snapshot import HoldState, Snapshot, WorkerState, state_counts
 
@@ -238,6 +240,27 @@ def batches(snapshot: Snapshot) -> Iterator[Violation]:
             yield Violation("batch-row", f"job {job.id!r} is not listed by its batch {job.batch!r}")
 
 
+def outputs(snapshot: Snapshot) -> Iterator[Violation]:
+    """Check that what was said is whole and of records that are kept, and that those name what they left."""
+    for record, spoken in snapshot.outputs.items():
+        numbers = [chunk.number for chunk in spoken.chunks]
+        size = sum(len(chunk.data) + PIECE_COST for chunk in spoken.chunks)
+        if record not in snapshot.jobs:
+            yield Violation("output", f"record {record} said something and is not kept")
+        if numbers != list(range(spoken.first, spoken.last + 1)) or size != spoken.size:
+            yield Violation("output", f"what record {record} said has gaps, or counts {spoken.size} bytes")
+    named = {record: sorted(job.artifacts) for record, job in snapshot.jobs.items() if job.artifacts}
+    found = {
+        record: [ArtifactView(each.name, each.media_type, len(each.data)) for each in files]
+        for record, files in snapshot.files.items()
+    }
+    for record in named.keys() | found.keys():
+        if named.get(record) != found.get(record):
+            yield Violation(
+                "artifact", f"record {record} names {named.get(record)}, kept is {found.get(record)}"
+            )
+
+
 def notices(snapshot: Snapshot) -> Iterator[Violation]:
     """Notices are of jobs that are kept, and have their moment; jobs that ask for it are given up in time."""
     for id, pending in snapshot.notices.items():
@@ -264,6 +287,7 @@ RULES: tuple[Callable[[Snapshot], Iterator[Violation]], ...] = (
     holds,
     space,
     batches,
+    outputs,
     notices,
 )
 FLOOR_RULES: tuple[Callable[[Snapshot, Settings], Iterator[Violation]], ...] = (

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Literal, NamedTuple
 
+from maitred.core.output import ArtifactView, Part
+
 DEFAULT_PRIORITY = 5
 COMMAND = "command"
 BLOCKED = "!"
@@ -136,8 +138,9 @@ class Job:
     for it. `data` is what the stage before
     handed on, `identifiers` what stages said of it; both are opaque. `hold` is its own hold. An `exempt`
     job does not count against its submitter. `ledger` is its id in the ledger's tree, `status` the version
-    of its state there. With a `callback` its submitter is told what becomes of it. It is cancelled when
-    nobody watched it for the time `abandon`, unless that is 0.
+    of its state there. `progress` is what its present or last run said of how far it is, opaque; `artifacts`
+    are the files that are kept of it. With a `callback` its submitter is told what becomes of it. It is
+    cancelled when nobody watched it for the time `abandon`, unless that is 0.
     """
 
     record: int
@@ -182,6 +185,8 @@ class Job:
     hold: Held | None = None
     ledger: str = ""
     status: int = 0
+    progress: bytes = b""
+    artifacts: tuple[ArtifactView, ...] = ()
     callback: bool = False
     abandon: int = 0
 
@@ -320,12 +325,20 @@ class Lower(NamedTuple):
     code: str
 
 
+class Typed(NamedTuple):
+    """What somebody typed for an interactive run, and the size of their terminal if that changed."""
+
+    lease: Lease
+    data: bytes
+    size: tuple[int, int] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Wake:
     """A hint to a worker: look at the clock again, `next_at` has come forward."""
 
 
-Message = Start | Stop | Lower | Wake
+Message = Start | Stop | Lower | Typed | Wake
 
 
 class Finish(NamedTuple):
@@ -333,7 +346,8 @@ class Finish(NamedTuple):
 
     `result` is then handed on to the next stage, or is the job's result after the last. A `transient`
     failure is tried again after a while. A stage may also set priority, space needed and identifiers; None
-    leaves them. `status` is the version of the job's state in the ledger's tree, where there is one.
+    leaves them. `status` is the version of the job's state in the ledger's tree, where there is one. The
+    run's last words are what it `said`.
     """
 
     lease: Lease
@@ -345,6 +359,7 @@ class Finish(NamedTuple):
     space: int | None = None
     identifiers: bytes | None = None
     status: int = 0
+    said: tuple[Part, ...] = ()
 
 
 class TakenUp(NamedTuple):

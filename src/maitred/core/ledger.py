@@ -203,6 +203,7 @@ class Ledger(Pipeline):
     def _forget(self, job: Job) -> None:
         """Take an ended version out of its job's chain of versions, and drop its record."""
         del self.jobs[job.record]
+        self.sayings.forget(job.record)
         self.unsaid.discard(job.record)
         self.outbox.log.pop(job.record, None)
         if job.ledger:

@@ -1,12 +1,14 @@
 """What a run says of itself while it goes on, and what it leaves behind: output, progress, artifacts.
 
-Each piece has a number, counted from 1 for each version of a job over all its runs, so that a reader can go on
-after the last one that it had. What is kept of a job is bounded: when it is more, the oldest pieces go.
+Each piece has a number, counted from 1 for each version of a job over all its runs, so that a reader can go
+on after the last one that it had. What is kept of a job is bounded: when it is more, the oldest pieces go.
 """
 
-from typing import Literal, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from maitred.core.job import Lease
+if TYPE_CHECKING:
+    from maitred.core.job import Lease
 
 # `log` is what a handler says, `tty` what a terminal shows, `control` what a session's client is told;
 # `progress` is JSON, `{"fraction", "message"}`.
@@ -22,10 +24,11 @@ class Part(NamedTuple):
 
 
 class Saying(NamedTuple):
-    """What one run says."""
+    """What one run says after so many parts that it said `before`; what is told twice is kept once."""
 
-    lease: Lease
+    lease: "Lease"
     parts: tuple[Part, ...]
+    before: int = 0
 
 
 class Chunk(NamedTuple):
@@ -42,8 +45,8 @@ class Chunk(NamedTuple):
 class Output(NamedTuple):
     """Some of what a job said: the pieces after the one that was asked for, and the numbers of all there are.
 
-    Pieces before `first` are no longer kept; `last` is the number of the newest, 0 if there is none. `record` is
-    the version that they are of, and `ended` tells that no more will come.
+    Pieces before `first` are no longer kept; `last` is the number of the newest, 0 if there is none. `record`
+    is the version that they are of, and `ended` tells that no more will come.
     """
 
     record: int
@@ -67,3 +70,23 @@ class ArtifactView(NamedTuple):
     name: str
     media_type: str
     size: int
+
+
+def merged(sayings: Iterable[Saying]) -> list[Saying]:
+    """Put together what is said of the same run, in the order in which it is said."""
+    found: dict[Lease, Saying] = {}
+    for each in sayings:
+        known = found.get(each.lease)
+        found[each.lease] = known._replace(parts=known.parts + each.parts) if known else each
+    return list(found.values())
+
+
+def unique(artifacts: Iterable[Artifact]) -> tuple[Artifact, ...]:
+    """Leave one file of each name, the last."""
+    return tuple({artifact.name: artifact for artifact in artifacts}.values())
+
+
+def progress_of(parts: Iterable[Part]) -> bytes | None:
+    """Give the last progress that is said there, None if there is none."""
+    found = [part.data for part in parts if part.stream == "progress"]
+    return found[-1] if found else None

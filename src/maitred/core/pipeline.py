@@ -5,11 +5,13 @@ who serves it, with a place of its own. What fails for a while is tried again la
 waits for an operator, and goes on where it stopped.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from maitred.core.batch import Batch, BatchState
 from maitred.core.floor import Hold, Kind, Units, Worker
 from maitred.core.job import Band, Finish, Held, HoldKind, Job, Phase, Start
+from maitred.core.output import Part, progress_of
 from maitred.core.seating import Seating
 from maitred.errors import (
     AlreadyEnded,
@@ -44,6 +46,7 @@ class Pipeline(Seating):
         job = self.jobs[hold.record]
         self._log(job, hold, result.code)
         self._take_in(job, result)
+        self._say(job, result.said)
         if hold.kind is Kind.INTERACTIVE:
             self._end(job, result.code, result.message, result.result)
         elif result.code and result.transient and job.attempt < self.settings.attempts:
@@ -67,6 +70,13 @@ class Pipeline(Seating):
             job.identifiers = result.identifiers
         if result.status:
             job.status = result.status
+
+    def _say(self, job: Job, parts: Sequence[Part]) -> None:
+        """Keep what a run says; what it says of how far it is stands in the job too."""
+        self.sayings.add(job.record, job.attempt, parts, self.now, self.settings.output_limit)
+        progress = progress_of(parts)
+        if progress is not None:
+            job.progress = progress
 
     def _back_off(self, job: Job, code: str, message: str, roll: int) -> None:
         """Let a job wait before its next attempt: twice as long each time, half of it by the dice."""

@@ -11,6 +11,20 @@ from dataclasses import replace
 from maitred.core.job import Held, Job, Lease, Phase, Restored, TakenUp
 from maitred.core.ledger import Ledger
 
+# What is this queue's own of a job that the tree has changed.
+KEPT = (
+    "record",
+    "previous",
+    "version",
+    "created_at",
+    "submitter",
+    "timeline",
+    "ledger",
+    "id",
+    "progress",
+    "artifacts",
+)
+
 
 class Restoring(Ledger):
     """What a queue does to agree with its ledger's tree."""
@@ -30,7 +44,8 @@ class Restoring(Ledger):
             if newest and newest.phase in (Phase.WAITING, Phase.HELD):
                 self._take_away(newest)
                 self._supersede(newest)
-            job = replace(entry, record=self._next(), previous=newest.record if newest else 0)
+            previous = newest.record if newest else 0
+            job = replace(entry, record=self._next(), previous=previous, progress=b"", artifacts=())
             self.jobs[job.record] = job
             self.newest[job.id] = job.record
             self._put_in_place(job, before=Phase.ENDED if job.phase is Phase.ENDED else Phase.WAITING)
@@ -39,9 +54,8 @@ class Restoring(Ledger):
             return "ignored"
         before = known.phase
         self._take_away(known)
-        kept = ("record", "previous", "version", "created_at", "submitter", "timeline", "ledger", "id")
         for name in Job.__slots__:
-            if name not in kept:
+            if name not in KEPT:
                 setattr(known, name, getattr(entry, name))
         self._put_in_place(known, before)
         return "changed"

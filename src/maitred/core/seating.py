@@ -31,6 +31,7 @@ from maitred.core.job import (
 )
 from maitred.core.line import Line
 from maitred.core.notices import Notice, NoticeKind, Outbox
+from maitred.core.sayings import Sayings
 from maitred.core.settings import SECOND, Settings
 from maitred.core.space import Space
 from maitred.errors import UnknownJob
@@ -63,6 +64,7 @@ class Seating:
         self.space = Space(self.floor)
         self.unsaid: set[int] = set()
         self.gone: list[str] = []
+        self.sayings = Sayings()
         self.outbox = Outbox()
         self.deadlines: dict[int, int] = {}
 
@@ -246,6 +248,7 @@ class Seating:
     def _start(self, job: Job, worker: Worker, dice: bytes, level: int) -> Start:
         job.phase, job.worker, job.stage = Phase.RUNNING, worker.name, max(job.stage, 1)
         job.attempt += 1
+        job.progress = b""
         if job.lacking:
             self.space.take(job)
         levels = self.settings.levels

@@ -1,6 +1,6 @@
 """What a queue is set to, as the rules see it: plain values, durations in microseconds, space in bytes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from maitred.core.classes import DurationClass
@@ -29,6 +29,8 @@ class Settings:
     max_total: int = 1_000_000
     max_per_submitter: int = 5_000
     max_body: int = 1 << 20
+    output_limit: int = 1 << 20
+    artifact_limit: int = 4 << 20
     stages: tuple[str, ...] = DEFAULT
     space: int = 0
     profiles: tuple[str, ...] = ()
@@ -41,6 +43,13 @@ class Settings:
     interactive_idle: int = 5 * MINUTE
     interactive_cap: int = 60 * MINUTE
     interactive_per_submitter: int = 1
+    sandbox_memory: int = 512 << 20
+    sandbox_processes: int = 64
+    sandbox_file_size: int = 64 << 20
+    sandbox_open_files: int = 256
+    sandbox_disk: int = 256 << 20
+    sandbox_cpu: int = 0
+    sandbox_network: bool = False
     private_addresses: bool = False
 
     @property
@@ -66,3 +75,7 @@ class Settings:
     def floor_plan(self) -> object:
         """What may not change while a job waits or runs: names and caps of the classes, and the policy."""
         return [(each.name, each.cap) for each in self.classes], self.elastic
+
+    def changed(self, old: "Settings") -> list[str]:
+        """Name the settings that were not the same before."""
+        return [each.name for each in fields(self) if getattr(self, each.name) != getattr(old, each.name)]

@@ -8,6 +8,8 @@ from maitred.core.floor import Hold, Kind
 from maitred.core.house import House
 from maitred.core.job import Held, Job, Lane, Message, Phase, Place, Submitter, Wake
 from maitred.core.notices import Delivery, NoticeLock, Pending
+from maitred.core.output import Artifact
+from maitred.core.sayings import Spoken
 
 
 class HoldState(NamedTuple):
@@ -39,6 +41,7 @@ class WorkerState(NamedTuple):
     lease_end: int
     serves: frozenset[str]
     holds: tuple[HoldState, ...]
+    about: bytes = b""
 
 
 Pool = tuple[Lane, Submitter]
@@ -51,6 +54,7 @@ class Snapshot:
     `giving_way` lists by class (0: interactive) the runs that can be made to give way, `credit` those that
     are being stopped on workers that go on, `stops` the jobs of all runs that are being stopped. `holds` are
     those of many by name, `kept` the jobs that each of them keeps, `returning` those that were taken away.
+    `outputs` and `files` are what runs said and left behind, by record; files are sorted by name.
     `notices` are what is to be told, by job id, with when the first is due and who tells it; `deliveries` how
     that went, by record. `deadlines` are when jobs are given up that nobody watches.
     """
@@ -86,6 +90,8 @@ class Snapshot:
     batches_made: int = 0
     unsaid: list[int] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
+    outputs: dict[int, Spoken] = field(default_factory=dict)
+    files: dict[int, list[Artifact]] = field(default_factory=dict)
     notices: dict[str, list[Pending]] = field(default_factory=dict)
     notices_due: dict[str, int] = field(default_factory=dict)
     notice_locks: dict[str, NoticeLock] = field(default_factory=dict)
@@ -130,6 +136,7 @@ def take_snapshot(house: House) -> Snapshot:
                 worker.lease_end,
                 worker.serves,
                 tuple(HoldState.of(h) for h in sorted(worker.holds.values(), key=lambda h: h.number)),
+                worker.about,
             )
             for worker in house.floor.workers.values()
         },
@@ -151,6 +158,8 @@ def take_snapshot(house: House) -> Snapshot:
         batches_made=house.batches.made,
         unsaid=sorted(house.unsaid),
         gone=list(house.gone),
+        outputs={record: spoken.copy() for record, spoken in house.sayings.streams.items()},
+        files={record: sorted(files) for record, files in house.sayings.files.items()},
         notices={id: list(pending) for id, pending in house.outbox.pending.items()},
         notices_due=dict(house.outbox.due),
         notice_locks=dict(house.outbox.locks),

@@ -68,12 +68,15 @@ class Submitting(Restoring):
         return Put(outcome, record, job.version)
 
     def _known_in_ledger(self, order: Order) -> Put | None:
-        """Pass over a job that is here under this id of the ledger's tree, unless it is the one to update."""
+        """Pass over a job of the tree that is here, or another that waits for its key; news of it counts."""
         versions = self.versions(order.id) if order.ledger and order.id in self.newest else []
-        known = next((job for job in versions if job.ledger == order.ledger), None)
-        if known is None or (known is versions[0] and known.phase in (Phase.WAITING, Phase.HELD)):
+        waits = bool(versions) and versions[0].phase in (Phase.WAITING, Phase.HELD)
+        other = versions[0] if waits and versions[0].ledger else None
+        known = next((job for job in versions if job.ledger == order.ledger), other)
+        if known is None:
             return None
-        return Put("known", known.record, known.version)
+        news = known.ledger == order.ledger and order.status > known.status
+        return None if waits and known is versions[0] and news else Put("known", known.record, known.version)
 
     def _forbidden(self, order: Order, live: Job | None) -> Refusal | None:
         """Tell what forbids this PUT whether or not the job waits."""
@@ -99,7 +102,7 @@ class Submitting(Restoring):
         if self._sure_of(order) > self._sure_of(job):
             return "longer-duration"
         if order.ledger and order.ledger == job.ledger:
-            job.status = max(job.status, order.status)
+            job.status = order.status
         if self.settings.staged and job.stage:
             order = order._replace(need=job.need)
         if job.phase is Phase.HELD:
@@ -174,6 +177,7 @@ class Submitting(Restoring):
                 self.space.give_back(job)
                 self._strike_out(job)
                 self.unsaid.discard(job.record)
+                self.sayings.forget(job.record)
                 self.deadlines.pop(job.record, None)
                 self.outbox.log.pop(job.record, None)
                 del self.jobs[job.record]

@@ -9,7 +9,7 @@ import contextlib
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from http import HTTPStatus
 
 from fastapi import FastAPI, HTTPException, Request
@@ -24,36 +24,38 @@ from maitred.http.answer import problem, problem_answer, problem_of
 from maitred.http.describe import describe
 from maitred.http.incoming import WholeSegments
 from maitred.http.own_host import OwnHostOnly
-from maitred.http.routes import batches, events, health, holds, jobs, keys, queues
+from maitred.http.routes import batches, events, health, holds, jobs, keys, output, queues, sessions
 from maitred.service.delivery import Postman
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
+from maitred.service.health import Health
 from maitred.service.scribe import Scribes
 from maitred.service.signing import Signer
 from maitred.service.staff import clerks, couriers
 from maitred.service.ticker import Ticker
 
-Taking = Callable[[], Awaitable[bool]]
+Workers = Callable[[], Sequence[Health]]
 
 _CODES = {400: "malformed", 404: "no-such-route", 405: "no-such-method"}
 _RULES = {
     "limit": "must be a whole number from 1 to 500",
     "version": "must be a whole number from 1 on",
+    "from": "must be a whole number from 1 on",
     "type": "must be user or team",
 }
 
 
-def create_app(desk: Desk, *, hosts: Collection[str], taking: Taking | None = None) -> FastAPI:
+def create_app(desk: Desk, *, hosts: Collection[str], workers: Workers = list) -> FastAPI:
     """Make the app over a desk.
 
-    `hosts` are the values of `Host` by which the server is its own, such as `127.0.0.1:7500`. `taking` tells
-    whether the worker in this process takes jobs, where there is one; until then the server is not ready.
+    `hosts` are the values of `Host` by which the server is its own, such as `127.0.0.1:7500`. `workers`
+    tells how those in this process are; until all take jobs the server is not ready.
     """
     app = FastAPI(
         title="Maitred",
         version="1",
         description="A fair job queue. Times are UTC in ISO 8601, durations are seconds, errors are problems "
-        "(RFC 9457). Ids in paths are percent-encoded.",
+        "(RFC 9457). Ids in paths are percent-encoded.\n\n" + sessions.DESCRIPTION,
         redirect_slashes=False,
         lifespan=_lifespan,
         exception_handlers={
@@ -65,8 +67,8 @@ def create_app(desk: Desk, *, hosts: Collection[str], taking: Taking | None = No
         },
     )
     app.state.desk = desk
-    app.state.taking = taking
-    for routes in (jobs, holds, events, batches, queues, keys, health):
+    app.state.workers = workers
+    for routes in (jobs, output, holds, events, batches, queues, keys, sessions, health):
         app.include_router(routes.router)
     app.add_middleware(WholeSegments)
     app.add_middleware(OwnHostOnly, hosts=hosts)

@@ -6,7 +6,7 @@ from urllib.parse import unquote, unquote_to_bytes
 from fastapi import Depends, HTTPException, Path, Query
 from fastapi.routing import APIRoute
 from pydantic import AfterValidator
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from maitred.errors import Fault, InvalidJob, TooLarge
@@ -51,9 +51,9 @@ def _parse(body: bytes) -> Any:
         raise HTTPException(400, f"the body is not JSON: {error}") from error
 
 
-def the_desk(request: Request) -> Desk:
+def the_desk(connection: HTTPConnection) -> Desk:
     """Give the desk of the app that serves this request."""
-    desk: Desk = request.app.state.desk
+    desk: Desk = connection.app.state.desk
     return desk
 
 
@@ -86,7 +86,7 @@ class WholeSegments:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with its path so rewritten; 400 if it is not UTF-8."""
-        if scope["type"] == "http":
+        if scope["type"] in ("http", "websocket"):
             raw = scope.get("raw_path") or scope["path"].encode()
             try:
                 segments = [unquote_to_bytes(part).decode() for part in raw.split(b"/")]

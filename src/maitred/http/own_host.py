@@ -21,7 +21,7 @@ class OwnHostOnly:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer 403."""
-        if scope["type"] == "http" and (refused := self._refused(Headers(scope=scope))):
+        if scope["type"] in ("http", "websocket") and (refused := self._refused(Headers(scope=scope))):
             document = problem(403, "not-own-host", "Forbidden", refused)
             await problem_answer(document)(scope, receive, send)
             return

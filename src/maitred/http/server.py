@@ -32,12 +32,21 @@ def take_port(host: str, port: int) -> socket.socket:
     taken = socket.socket(family, socket.SOCK_STREAM)
     try:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _notice_the_dead(taken)
         taken.bind((host, port))
         taken.listen(2048)
     except (OSError, OverflowError) as error:
         taken.close()
         raise ConfigError(f"{host}:{port} cannot be listened on: {error}.") from error
     return taken
+
+
+def _notice_the_dead(taken: socket.socket) -> None:
+    """Let connections end whose other side is gone without a word; each one inherits this."""
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 20), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, name):
+            taken.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def own_hosts(taken: socket.socket) -> frozenset[str]:
@@ -73,6 +82,8 @@ class Server(uvicorn.Server):
                 access_log=False,
                 log_level="warning",
                 timeout_graceful_shutdown=5,
+                # A client whose program does not read is not read from either, and so cannot answer.
+                ws_ping_timeout=None,
             )
         )
 
@@ -91,6 +102,16 @@ class Server(uvicorn.Server):
         self.should_exit = True
         if self._closing is not None:
             self._closing()
+
+    def hurry(self) -> None:
+        """Once it stops, wait for no answer that is under way."""
+        self.force_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End, and let the app tidy up also in a hurry."""
+        await super().shutdown(sockets)
+        if self.force_exit:
+            await self.lifespan.shutdown()
 
 
 def _is_loopback(host: str) -> bool:

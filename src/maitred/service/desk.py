@@ -30,6 +30,8 @@ from maitred.service.keyring import Keys, key_document
 from maitred.service.listing import RUNNING, WAITING, Filter, Listing
 from maitred.service.messages import delivery_document
 from maitred.service.order import allowed_by, duration_of
+from maitred.service.output_desk import OutputDesk
+from maitred.service.sessions import COMEBACK, Sessions
 from maitred.service.staff import Staff
 from maitred.service.watch import Watch
 from maitred.store.ledgered import LedgeredStore
@@ -45,9 +47,11 @@ class Desk:
     """The use cases on the queues of one store.
 
     `UnknownQueue` is raised by every method that names a queue, `StoreUnavailable` by all. A queue's settings
-    are remembered for a second. Holds and batches have desks of their own, `holds` and `batches`; `keys` are
-    those of all queues. Estimates and waits are told, and jobs can be watched, where there are `foresights`,
-    as in a server; else they are null. The `clerks` of a server are told when there is work for them.
+    are remembered for a second. Holds, batches, sessions and what jobs say have desks of their own: `holds`,
+    `batches`, `sessions` and `outputs`; `keys` are those of all queues. Estimates and waits are told, jobs
+    can be watched and sessions opened where there are `foresights`, as in a server; else they are null. The
+    `clerks` of a server are told when there is work for them. A session's client that drops has `comeback`
+    seconds to come back.
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class Desk:
         foresights: Foresights | None = None,
         clerks: Staff | None = None,
         clock: Callable[[], float] = time.monotonic,
+        comeback: float = COMEBACK,
     ) -> None:
         self.stores = stores
         self.foresights = foresights
@@ -65,6 +70,8 @@ class Desk:
         self._settings: dict[str, tuple[float, Settings]] = {}
         self.holds = HoldDesk(self)
         self.batches = BatchDesk(self)
+        self.sessions = Sessions(self, comeback)
+        self.outputs = OutputDesk(self)
         self.keys = Keys(stores.keyring)
 
     async def settings(self, queue: str) -> Settings:

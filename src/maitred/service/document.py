@@ -25,19 +25,21 @@ def job_document(queue: str, view: View, settings: Settings, estimate: Estimate 
         **_sent(job, settings),
         "version": job.version,
         "running_versions": list(view.running_versions),
-        **_progress(job, settings),
+        **_state(job, settings),
         "band": job.band.name.lower(),
         "created_at": iso(job.created_at),
         **_place(view, settings),
         "estimate": estimate and estimate_document(estimate),
         "duration": _duration(view, settings),
-        "progress": None,
+        "progress": progress_document(job.progress),
         "holds": [hold_document(hold) for hold in view.holds],
         "space_needed": job.space or None,
         "identifiers": decode_json(job.identifiers) if job.identifiers else {},
         "ledger_id": job.ledger or None,
         "result": decode_json(job.result) if job.result else None,
-        "artifacts": [],
+        "artifacts": [
+            {"name": each.name, "content_type": each.media_type, "size": each.size} for each in job.artifacts
+        ],
         "timeline": _timeline(job, settings, view.started),
     }
 
@@ -117,7 +119,12 @@ def submitter_document(job: Job) -> Document:
     return {"type": job.submitter.type, "id": job.submitter.id}
 
 
-def _progress(job: Job, settings: Settings) -> Document:
+def progress_document(progress: bytes) -> Document | None:
+    """Give how far a run says that it is, in its worker's words; None where it says nothing."""
+    return decode_json(progress) if progress else None
+
+
+def _state(job: Job, settings: Settings) -> Document:
     stages = settings.stages
     state = job.state(stages)
     return {
@@ -135,16 +142,16 @@ def _progress(job: Job, settings: Settings) -> Document:
 
 def state_document(view: View, settings: Settings) -> Document:
     """Give what watchers of a job are told when its state changes."""
-    progress = _progress(view.job, settings)
+    state = _state(view.job, settings)
     return {
-        "state": progress["state"],
-        "phase": progress["phase"],
-        "stage": progress["stage"],
+        "state": state["state"],
+        "phase": state["phase"],
+        "stage": state["stage"],
         "version": view.job.version,
-        "attempt": progress["attempt"],
-        "worker": progress["worker"],
-        "code": progress["code"],
-        "message": progress["message"],
+        "attempt": state["attempt"],
+        "worker": state["worker"],
+        "code": state["code"],
+        "message": state["message"],
         "duration": _duration(view, settings),
         "holds": [hold_document(hold) for hold in view.holds],
     }

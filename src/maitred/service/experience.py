@@ -19,7 +19,7 @@ WAITS = 1_000
 QUOTES = 10_000
 
 # How a run ends by itself. All others were stopped, or lost: they would have gone on.
-_BY_ITSELF = frozenset({"", "error", "exit", "command", "result"})
+_BY_ITSELF = frozenset({"", "error", "exit", "command", "script", "result"})
 
 
 class Experience:

@@ -112,6 +112,10 @@ class Foresight:
                     await self._told.wait()
                     missing = [view for view in missing if self._untold(view)]
 
+    def hurry(self) -> None:
+        """Let nothing gather that is told next: somebody waits for it."""
+        self._wanted.set()
+
     def estimate(self, view: View) -> Estimate | None:
         """Tell when a waiting job will start; None if it does not wait, or nothing is foreseen yet."""
         picture = self.picture

@@ -12,8 +12,9 @@ from maitred.core.settings import Settings
 from maitred.service.document import Document, class_name, granted, hold_document, submitter_document
 from maitred.service.moment import iso, seconds
 from maitred.store.port import Status, SubmitterView, WorkerView
-from maitred.wire import decode_body
+from maitred.wire import decode_body, decode_json
 
+_SANDBOX = ("memory", "processes", "file_size", "open_files", "disk", "cpu", "network")
 _DURATIONS = ("per_recent", "window", "time_limit", "lease", "grace", "kill_after", "retention", "max_delay")
 
 
@@ -67,10 +68,13 @@ def settings_document(settings: Settings) -> Document:
         "cap": seconds(plain.pop("interactive_cap")),
         "per_submitter": plain.pop("interactive_per_submitter"),
     }
+    sandbox = {name: plain.pop(f"sandbox_{name}") for name in _SANDBOX}
+    plain["sandbox"] = {**sandbox, "cpu": seconds(sandbox["cpu"]) if sandbox["cpu"] else None}
     for name in _DURATIONS:
         plain[name] = seconds(plain[name])
     plain |= _ledger(settings)
     del plain["most_backoff"]
+    plain["output"], plain["artifacts"] = plain.pop("output_limit"), plain.pop("artifact_limit")
     policy = {"per_recent": plain.pop("per_recent"), "window": plain.pop("window")}
     waiting = {"total": plain.pop("max_total"), "per_submitter": plain.pop("max_per_submitter")}
     return {**plain, "delay": policy if settings.per_recent else None, "max_waiting": waiting}
@@ -153,6 +157,11 @@ def worker_document(worker: WorkerView, settings: Settings) -> Document:
         "busy": worker.busy,
         "draining": worker.draining,
         "serves": list(worker.serves),
-        "sandbox": [],
+        "sandbox": _sandbox_of(worker),
         "last_seen": iso(worker.lease_end - settings.lease),
     }
+
+
+def _sandbox_of(worker: WorkerView) -> list[str]:
+    """Name what a worker enforces, as it says itself; one that says nothing enforces nothing."""
+    return list(decode_json(worker.about)["sandbox"]) if worker.about else []

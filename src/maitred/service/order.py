@@ -12,6 +12,7 @@ from maitred.wire import (
     CommandRun,
     HandlerRun,
     JobBody,
+    ScriptRun,
     check_body,
     encode_body,
     encode_json,
@@ -55,7 +56,7 @@ def order_of(value: object, settings: Settings, allowed: Allowed, by: str = LOCA
 
 def label_of(body: JobBody) -> bytes:
     """Give what the report of a batch keeps of a job: its key, and the name that its submitter gave it."""
-    args = {} if isinstance(body.run, CommandRun) else body.run.args
+    args = {} if isinstance(body.run, CommandRun | ScriptRun) else body.run.args
     local_id = args.get("local_id")
     return encode_json({"key": body.key, "local_id": local_id if isinstance(local_id, str) else None})
 

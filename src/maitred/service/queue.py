@@ -39,6 +39,7 @@ from maitred.wire import (
     DeliveryDocument,
     JobBody,
     JobDocument,
+    OutputDocument,
     Page,
     ProfileDocument,
     ReportDocument,
@@ -93,6 +94,7 @@ class Queue:
         handler: str | None = None,
         args: Mapping[str, Any] | None = None,
         command: Sequence[str] | None = None,
+        script: Sequence[Mapping[str, Any]] | None = None,
         files: Mapping[str, Mapping[str, str]] | None = None,
         delay: float | None = None,
         priority: int = DEFAULT_PRIORITY,
@@ -109,6 +111,7 @@ class Queue:
     ) -> Accepted:
         """Create or update the job with this key; give its `id`, the `outcome` and the `version`.
 
+        It runs a handler with `args`, a `command`, or a `script`, which is a list of steps.
         `submitter` is `"user:7"`, `"team:red"` or a `Submitter`. With a class, or a `duration` in seconds,
         the job is sure to get that long; with neither it is elastic. Raises `InvalidJob` with all faults,
         `TooLarge`, `OtherSubmitter`, `LongerDuration` or `QueueFull`; then nothing was changed.
@@ -118,6 +121,7 @@ class Queue:
             "handler": handler,
             "args": args and dict(args),
             "command": command and list(command),
+            "script": script and list(script),
             "files": files and {name: dict(content) for name, content in files.items()},
         }
         body = {
@@ -150,6 +154,23 @@ class Queue:
     async def job(self, id: str, version: int | None = None) -> JobDocument:
         """Give a job's document; `UnknownJob` if there is none."""
         return JobDocument.model_validate(await self.desk.read(self.name, id, version))
+
+    async def output(
+        self,
+        id: str,
+        version: int | None = None,
+        *,
+        stream: str | None = None,
+        begin: int = 1,
+        limit: int = 500,
+    ) -> OutputDocument:
+        """Give what a job said, pieces from a number on; `next` is where to go on. `UnknownJob`."""
+        said = await self.desk.outputs.output(self.name, id, version, stream=stream, begin=begin, limit=limit)
+        return OutputDocument.model_validate(said)
+
+    async def artifact(self, id: str, name: str, version: int | None = None) -> bytes:
+        """Give a file that a job made; `UnknownJob` or `UnknownArtifact`."""
+        return (await self.desk.outputs.artifact(self.name, id, name, version)).data
 
     async def deliveries(self, id: str, version: int | None = None) -> list[DeliveryDocument]:
         """Give the last tries to tell a job's response address of it, oldest first; or `UnknownJob`."""

@@ -6,13 +6,13 @@ can be told all that came after, or that this is not known any more.
 
 from collections import deque
 
-from maitred.core.events import Changed, Deleted, Ended, Entry, Event, Lowered, Started
+from maitred.core.events import Changed, Deleted, Ended, Entry, Event, Lowered, Said, Started
 
 KEPT = 2_048
 
 EntryId = tuple[int, int]
-JobEvent = Started | Ended | Changed | Lowered | Deleted
-_OF_JOBS = (Started, Ended, Changed, Lowered, Deleted)
+JobEvent = Started | Ended | Changed | Lowered | Said | Deleted
+_OF_JOBS = (Started, Ended, Changed, Lowered, Said, Deleted)
 
 
 def entry_id(text: str) -> EntryId:

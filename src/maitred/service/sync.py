@@ -56,6 +56,8 @@ class SyncQueue:
     put = _blocking(Queue.put)
     put_many = _blocking(Queue.put_many)
     job = _blocking(Queue.job)
+    output = _blocking(Queue.output)
+    artifact = _blocking(Queue.artifact)
     deliveries = _blocking(Queue.deliveries)
     line = _blocking(Queue.line)
     release = _blocking(Queue.release)

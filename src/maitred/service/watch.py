@@ -1,21 +1,24 @@
 """One watcher of one job: what it is told, in order, and where it can go on when it comes back.
 
-A version of a job is followed to its end. Each `state` and `result` has an id made of the entry that it comes
-from, the version, and a mark of what was told, so that a watcher that comes back hears what it has not heard,
-and nothing twice. A `place` has none: it is only good for the moment.
+A version of a job is followed to its end. Each event but `place` has an id made of the entry that it comes
+from, the version, a mark of the state that was told last, and the number of the last piece of output, so that
+a watcher that comes back hears what it has not heard, and nothing twice. A `place` is good for the moment.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 from zlib import crc32
 
 from maitred.core.estimate import Estimate
-from maitred.core.events import Started
-from maitred.core.job import Phase, View
+from maitred.core.events import Said, Started
+from maitred.core.job import Band, Phase, View
+from maitred.core.output import Chunk
 from maitred.core.settings import SECOND, Settings
 from maitred.core.stages import STAGE
 from maitred.service.document import Document, place_document, result_document, state_document
 from maitred.service.lanes import standing
+from maitred.service.output import chunk_document, step_document
 from maitred.service.recent import EntryId, JobEvent, entry_id, show_entry
 from maitred.service.telling import Telling, Told
 from maitred.wire import encode_json
@@ -28,18 +31,19 @@ _PROMISE_MOVED = 10_000
 
 
 class Mark(NamedTuple):
-    """How far a watcher came: the entry, the version that it follows, and what it was told last."""
+    """How far a watcher came: the entry, the version that it follows, the state and the output told last."""
 
     entry: EntryId
     version: int
     digest: str
+    spoken: int
 
     @classmethod
     def read(cls, text: str) -> Self | None:
         """Read the id of an event; None if it is none."""
         try:
-            entry, version, digest = text.split(".")
-            return cls(entry_id(entry), int(version), digest)
+            entry, version, digest, spoken = text.split(".")
+            return cls(entry_id(entry), int(version), digest, int(spoken))
         except ValueError:
             return None
 
@@ -87,8 +91,8 @@ def _moved(new: int | None, old: int | None, far: int) -> bool:
 class Watch(Telling):
     """A job that is watched, as it was seen last.
 
-    `view` has all that happened before the time `seen`; what was
-    told last came from the entry `at`.
+    `view` has all that happened before the time `seen`; what was told last came from the entry `at`, and the
+    last piece of output that was told has the number `spoken`.
     """
 
     view: View
@@ -96,6 +100,7 @@ class Watch(Telling):
     at: EntryId
     seen: int = 0
     digest: str = ""
+    spoken: int = 0
     place: Place | None = None
     place_told: float = 0.0
     attended: float = 0.0
@@ -111,29 +116,59 @@ class Watch(Telling):
         """Tell whether the job waits, as far as is known."""
         return self.view.job.phase is Phase.WAITING
 
+    @property
+    def keeps(self) -> bool:
+        """Tell whether the job goes on since it is watched; a session goes on for its own client only."""
+        return bool(self.view.job.abandon) and self.view.job.band is not Band.INTERACTIVE
+
     def standing(self) -> tuple[str, bytes]:
         """Give the lane and the order of its place."""
         return standing(self.view)
 
     def needs_view(self) -> bool:
         """Tell whether the job has to be read before what was heard can be told."""
-        return bool(self.heard) and not isinstance(self.heard[-1].event, Started)
+        states = self._states()
+        return bool(states) and not isinstance(states[-1].event, Started)
 
-    def tell_heard(self, view: View | None, settings: Settings) -> None:
-        """Tell what was heard; `view` is the job as it is now, None if it is gone or was not read."""
-        heard, self.heard, self.settings = self.heard, [], settings
-        if not heard:
-            return
+    def needs_output(self) -> bool:
+        """Tell whether what the job said has to be read before what was heard can be told."""
+        return any(isinstance(each.event, Said) and each.event.last > self.spoken for each in self.heard)
+
+    def tell_heard(self, view: View | None, settings: Settings, chunks: Sequence[Chunk] = ()) -> None:
+        """Tell what was heard; `view` is the job as it is now, None if it is gone or was not read.
+
+        `chunks` are what it said after what was told of that.
+        """
+        states, heard = self._states(), self.heard
+        self.heard, self.settings = [], settings
         for each in heard:
             if isinstance(each.event, Started) and each.now >= self.seen:
                 self._tell_started(each.event, each.entry)
-        last = heard[-1]
-        if isinstance(last.event, Started):
+            elif isinstance(each.event, Said):
+                last = each.event.last
+                self.tell_output([chunk for chunk in chunks if chunk.number <= last], each.entry)
+        self.tell_output(chunks, heard[-1].entry if heard else self.at)
+        if not states or isinstance(states[-1].event, Started):
             return
         if view is None:
-            self.tell_deleted(last.entry)
+            self.tell_deleted(states[-1].entry)
         else:
-            self.tell_state(view, settings, last.entry)
+            self.tell_state(view, settings, states[-1].entry)
+
+    def tell_output(self, chunks: Sequence[Chunk], entry: EntryId) -> None:
+        """Tell what the job said and was not told yet."""
+        for chunk in chunks:
+            if chunk.number <= self.spoken:
+                continue
+            self.spoken = chunk.number
+            if chunk.stream == "progress":
+                self._tell(Told("progress", step_document(chunk), self._id(entry, self.digest)))
+            elif chunk.stream != "control":
+                self._tell(Told("output", chunk_document(chunk), self._id(entry, self.digest)))
+
+    def _states(self) -> list[Heard]:
+        """Give what was heard of the job's state."""
+        return [each for each in self.heard if not isinstance(each.event, Said)]
 
     def tell_state(self, view: View, settings: Settings, entry: EntryId) -> None:
         """Tell the state of the job as it is, if that is news; and the result, if it has ended."""
@@ -196,4 +231,4 @@ class Watch(Telling):
 
     def _id(self, entry: EntryId, digest: str) -> str:
         self.at = max(self.at, entry)
-        return f"{show_entry(self.at)}.{self.view.job.version}.{digest}"
+        return f"{show_entry(self.at)}.{self.view.job.version}.{digest}.{self.spoken}"

@@ -17,10 +17,12 @@ import structlog
 
 from maitred.core.events import Added, Entry
 from maitred.core.job import Phase, View
+from maitred.core.output import Chunk
 from maitred.core.reason import waiting_for
 from maitred.core.settings import SECOND, Settings
 from maitred.errors import MaitredError, StoreUnavailable, UnknownJob
 from maitred.service.foresight import Foresight
+from maitred.service.output import read_on
 from maitred.service.recent import EntryId, entry_id, of_job
 from maitred.service.watch import Heard, Mark, Place, Watch
 from maitred.store.port import Store
@@ -77,27 +79,31 @@ class Watchers:
         if view is None:
             raise UnknownJob(self._store.queue, id)
         watch = Watch(view, picture.survey.settings, at)
+        if mark:
+            watch.digest, watch.spoken = mark.digest, mark.spoken
+        chunks = (await self._read_output([watch]))[watch] if view.job.stage else []
         recent = self._foresight.recent
         missing = recent.after(mark.entry, view.job.record) if mark else None
         if mark and missing is not None:
-            watch.digest = mark.digest
             watch.heard = [Heard(*each) for each in missing]
             watch.at = max(mark.entry, at)
-            watch.tell_heard(view, picture.survey.settings)
-            if view.job.phase is Phase.ENDED and not watch.closed:
-                # Its end was told, and the connection broke before the result, which is of the same entry.
+            watch.tell_heard(view, picture.survey.settings, chunks)
+            if not watch.closed:
+                # The connection may have broken between two events of one entry.
                 watch.tell_state(view, picture.survey.settings, watch.at)
         else:
             if last:
                 watch.tell_reset()
-            watch.tell_state(view, picture.survey.settings, watch.at)
+            self._tell_present(watch, view, chunks, watch.at)
             watch.heard = [Heard(*each) for each in recent.after(at, view.job.record) or []]
         if not watch.closed:
-            await self._attend([watch])
+            # From the reading of what happened lately up to here nobody else had a turn.
             self._by_record.setdefault(watch.record, []).append(watch)
             watch.leave = partial(self.leave, watch)
             self._touch(watch)
             self._tell_places([watch])
+            if watch.keeps:
+                self._attend_next = 0.0
         return watch
 
     def leave(self, watch: Watch) -> None:
@@ -190,14 +196,14 @@ class Watchers:
             await self._start_anew()
         touched, self._touched = self._touched, set()
         try:
-            unknown = [watch for watch in touched if watch.needs_view()]
-            views = await self._read(unknown)
+            views = await self._read([watch for watch in touched if watch.needs_view()])
+            outputs = await self._read_output([watch for watch in touched if watch.needs_output()])
         except MaitredError:
             self._touched |= touched
             raise
         settings = self._settings()
         for watch in touched:
-            watch.tell_heard(views.get(watch), settings)
+            watch.tell_heard(views.get(watch), settings, outputs.get(watch, ()))
             self._settle(watch)
 
     async def _start_anew(self) -> None:
@@ -205,6 +211,7 @@ class Watchers:
         watches = list(self._all())
         self._missed = False
         views = await self._read(watches)
+        outputs = await self._read_output(watches)
         at = self._at()
         for watch in watches:
             watch.heard.clear()
@@ -213,8 +220,17 @@ class Watchers:
             if view is None:
                 watch.tell_deleted(at)
             else:
-                watch.tell_state(view, self._settings(), at)
+                self._tell_present(watch, view, outputs[watch], at)
             self._settle(watch)
+
+    def _tell_present(self, watch: Watch, view: View, chunks: Sequence[Chunk], at: EntryId) -> None:
+        """Tell the state and what the job said; of one that has ended, the end comes last."""
+        ended = view.job.phase is Phase.ENDED
+        if not ended:
+            watch.tell_state(view, self._settings(), at)
+        watch.tell_output(chunks, at)
+        if ended:
+            watch.tell_state(view, self._settings(), at)
 
     async def _settle_doubts(self) -> None:
         """Read jobs again whose place may be another one by now."""
@@ -276,12 +292,12 @@ class Watchers:
         now = time.monotonic()
         if now < self._attend_next:
             return
-        watches = [watch for watch in self._all() if watch.view.job.abandon]
+        watches = [watch for watch in self._all() if watch.keeps]
         await self._attend([watch for watch in watches if now >= _attend_at(watch)])
         self._attend_next = min([now + LOOK_EVERY, *map(_attend_at, watches)])
 
     async def _attend(self, watches: Sequence[Watch]) -> None:
-        asking = [watch for watch in watches if watch.view.job.abandon]
+        asking = [watch for watch in watches if watch.keeps]
         ids = list(dict.fromkeys(watch.view.job.id for watch in asking))
         for first in range(0, len(ids), READ_AT_ONCE):
             await self._store.attend(ids[first : first + READ_AT_ONCE])
@@ -304,6 +320,26 @@ class Watchers:
                 for watch, view in zip(part, views, strict=True):
                     same = view is not None and view.job.record == watch.record
                     found[watch] = view if same else None
+        return found
+
+    async def _read_output(self, watches: Sequence[Watch]) -> dict[Watch, list[Chunk]]:
+        """Read what jobs said after what was told of it, once for all who watch the same one.
+
+        Whoever has missed something that is no longer kept is told so.
+        """
+        found: dict[Watch, list[Chunk]] = {}
+        by_place: dict[tuple[int, int], list[Watch]] = {}
+        for watch in watches:
+            by_place.setdefault((watch.record, watch.spoken), []).append(watch)
+        for (_, spoken), group in by_place.items():
+            job = group[0].view.job
+            chunks, gap = await read_on(self._store, job.id, job.version, spoken)
+            for watch in group:
+                found[watch] = chunks
+                if gap and spoken:
+                    watch.tell_reset()
+                    if watch.view.job.phase is not Phase.ENDED:
+                        watch.tell_state(watch.view, self._settings(), watch.at)
         return found
 
     def _settle(self, watch: Watch) -> None:

@@ -66,6 +66,12 @@ class LedgeredStore(PassingOn):
         await self._use(status.settings)
         return status
 
+    async def settings(self) -> Settings:
+        """Show the queue's settings, and learn of a change of its ledger."""
+        settings = await self._line.settings()
+        await self._use(settings)
+        return settings
+
     async def reconcile(self) -> "Tally | None":
         """Bring the line after the tree; None if there is none."""
         tree = await self.tree()

@@ -35,7 +35,7 @@ from maitred.core.occupancy import Running
 from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import Snapshot, state_counts, take_snapshot
 from maitred.errors import UnknownJob, UnknownQueue
-from maitred.store.memory_ledger import LedgerVerbs
+from maitred.store.memory_output import OutputVerbs
 from maitred.store.port import (
     Clock,
     Dice,
@@ -59,7 +59,7 @@ def _random_bytes() -> bytes:
     return os.urandom(16)
 
 
-class MemoryStore(LedgerVerbs):
+class MemoryStore(OutputVerbs):
     """One queue in memory."""
 
     def __init__(self, queue: str, *, clock: Clock | None = None, dice: Dice | None = None) -> None:
@@ -147,9 +147,10 @@ class MemoryStore(LedgerVerbs):
         self._house.resume(self._clock(), self._dice())
         self._ring()
 
-    async def join(self, worker: str, slots: int, serves: Sequence[str]) -> Shift:
+    async def join(self, worker: str, slots: int, serves: Sequence[str], about: bytes = b"") -> Shift:
         """Let a worker in."""
-        return self._rung(self._house.join(worker, slots, frozenset(serves), self._clock(), self._dice()))
+        now, dice = self._clock(), self._dice()
+        return self._rung(self._house.join(worker, slots, frozenset(serves), now, dice, about=about))
 
     async def take(self, worker: str) -> Shift:
         """Give the worker what it has room for."""
@@ -310,11 +311,17 @@ class MemoryStore(LedgerVerbs):
             self._news = [*self._news[-2047:], Entry(f"{self._told}-0", self._told, self._house.now, events)]
             self._changed.set()
 
+    async def settings(self) -> Settings:
+        """Show the queue's settings."""
+        return self._house.settings
+
     async def status(self) -> Status:
         """Show the queue."""
         house = self._house
         workers = [
-            WorkerView(w.name, w.slots, len(w.holds), w.draining, tuple(sorted(w.serves)), w.lease_end)
+            WorkerView(
+                w.name, w.slots, len(w.holds), w.draining, tuple(sorted(w.serves)), w.lease_end, w.about
+            )
             for w in house.floor.workers.values()
         ]
         return Status(

@@ -28,6 +28,7 @@ from maitred.core.job import (
     View,
 )
 from maitred.core.notices import Delivery, NoticeErrand
+from maitred.core.output import Artifact, Output, Saying
 from maitred.core.settings import Settings
 from maitred.core.snapshot import Snapshot
 from maitred.store.port import (
@@ -174,8 +175,8 @@ class PassingOn(ABC):
     async def resume(self) -> None:
         return await (await self._target()).resume()
 
-    async def join(self, worker: str, slots: int, serves: Sequence[str]) -> Shift:
-        return await (await self._target()).join(worker, slots, serves)
+    async def join(self, worker: str, slots: int, serves: Sequence[str], about: bytes = b"") -> Shift:
+        return await (await self._target()).join(worker, slots, serves, about)
 
     async def take(self, worker: str) -> Shift:
         return await (await self._target()).take(worker)
@@ -194,6 +195,21 @@ class PassingOn(ABC):
 
     async def park(self, worker: str, timeout: float) -> list[Message]:
         return await (await self._target()).park(worker, timeout)
+
+    async def say(self, worker: str, sayings: Sequence[Saying]) -> list[Lease]:
+        return await (await self._target()).say(worker, sayings)
+
+    async def output(self, id: str, version: int | None, after: int, limit: int) -> Output | None:
+        return await (await self._target()).output(id, version, after, limit)
+
+    async def keep(self, worker: str, lease: Lease, artifacts: Sequence[Artifact]) -> None:
+        return await (await self._target()).keep(worker, lease, artifacts)
+
+    async def artifact(self, id: str, version: int | None, name: str) -> Artifact | None:
+        return await (await self._target()).artifact(id, version, name)
+
+    async def type_in(self, record: int, data: bytes, size: tuple[int, int] | None) -> bool:
+        return await (await self._target()).type_in(record, data, size)
 
     async def tick(self) -> Moment:
         return await (await self._target()).tick()
@@ -224,6 +240,9 @@ class PassingOn(ABC):
 
     async def news(self, after: str, timeout: float) -> list[Entry]:
         return await (await self._target()).news(after, timeout)
+
+    async def settings(self) -> Settings:
+        return await (await self._target()).settings()
 
     async def status(self) -> Status:
         return await (await self._target()).status()

@@ -32,6 +32,7 @@ from maitred.core.job import (
 )
 from maitred.core.notices import Delivery, NoticeErrand
 from maitred.core.occupancy import Running
+from maitred.core.output import Artifact, Output, Saying
 from maitred.core.settings import Settings
 from maitred.core.snapshot import Snapshot
 
@@ -104,7 +105,10 @@ class SubmitterView:
 
 @dataclass(frozen=True, slots=True)
 class WorkerView:
-    """A worker as operators see it."""
+    """A worker as operators see it.
+
+    `about` is JSON, an object: what the worker says about itself. Its `sandbox` lists what that enforces.
+    """
 
     name: str
     slots: int
@@ -112,6 +116,7 @@ class WorkerView:
     draining: bool
     serves: tuple[str, ...]
     lease_end: int
+    about: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +170,9 @@ class Store(Protocol):
 
     async def configure(self, settings: Settings) -> None:
         """Make the queue, or give it new settings; SettingsForbidden where the waiting jobs forbid it."""
+
+    async def settings(self) -> Settings:
+        """Show the queue's settings; cheap enough for every worker to look with each renewal."""
 
     async def put(self, orders: Sequence[Order]) -> list[Put | Refusal]:
         """Create or update jobs in turn; a refused one changes nothing."""
@@ -305,8 +313,8 @@ class Store(Protocol):
     async def resume(self) -> None:
         """Start again."""
 
-    async def join(self, worker: str, slots: int, serves: Sequence[str]) -> Shift:
-        """Let a worker in."""
+    async def join(self, worker: str, slots: int, serves: Sequence[str], about: bytes = b"") -> Shift:
+        """Let a worker in; `about` is JSON, what it says about itself."""
 
     async def take(self, worker: str) -> Shift:
         """Give the worker what it has room for."""
@@ -325,6 +333,27 @@ class Store(Protocol):
 
     async def park(self, worker: str, timeout: float) -> list[Message]:
         """Wait for messages in the worker's inbox, at most `timeout` seconds."""
+
+    async def say(self, worker: str, sayings: Sequence[Saying]) -> list[Lease]:
+        """Keep what runs say, bounded for each version by the queue's `output_limit`; give the lost leases.
+
+        A `progress` part becomes the job's progress too.
+        """
+
+    async def output(self, id: str, version: int | None, after: int, limit: int) -> Output | None:
+        """Show what a job said after the piece with this number; None if there is no such job."""
+
+    async def keep(self, worker: str, lease: Lease, artifacts: Sequence[Artifact]) -> None:
+        """Keep these files of a run's version of its job, and no others; LeaseLost or TooLarge."""
+
+    async def artifact(self, id: str, version: int | None, name: str) -> Artifact | None:
+        """Give a file that is kept of a job."""
+
+    async def type_in(self, record: int, data: bytes, size: tuple[int, int] | None) -> bool:
+        """Tell the worker of a run what somebody types for it, and the size of their terminal.
+
+        False if the worker has too much to read already: try again later. NotRunning.
+        """
 
     async def tick(self) -> Moment:
         """Do what the clock asks for; answer the next moment that matters."""

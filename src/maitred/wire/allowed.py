@@ -25,7 +25,9 @@ class Allowed(NamedTuple):
             return None
         if self.stages:
             return f'this queue has stages ({", ".join(self.stages)}); send {{"args": {{…}}}}'
-        return 'this queue has no stages; send {"handler": …, "args": {…}} or {"command": […]}'
+        return (
+            'this queue has no stages; send {"handler": …, "args": {…}}, {"command": […]} or {"script": […]}'
+        )
 
     def profile_fault(self, name: str) -> str | None:
         """Say what is wrong with a profile that is named; None if nothing is."""

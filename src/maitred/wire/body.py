@@ -4,10 +4,8 @@ Types are strict: `"5"` is no number and `1` is not true. A field that nobody kn
 misspelt one is not passed over in silence. `run` is told apart by its key, so that one fault is one entry.
 """
 
-import binascii
-from base64 import b64decode
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -18,14 +16,15 @@ from pydantic import (
     Tag,
     ValidationError,
     ValidationInfo,
-    WithJsonSchema,
     field_validator,
 )
 
 from maitred.errors import Fault, InvalidJob
 from maitred.wire.allowed import Allowed
-from maitred.wire.checks import HttpUrl, JsonObject, Strict, encodable, said, text_of
+from maitred.wire.checks import Argument, HttpUrl, JsonObject, Strict, encodable, said, text_of
 from maitred.wire.faults import faults_of, whole
+from maitred.wire.files import Artifacts, Files
+from maitred.wire.script import Script
 
 KEY_BYTES = 512
 SUBMITTER_BYTES = 256
@@ -39,41 +38,6 @@ HANDLER_NAME = r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}"
 # Scripts count in doubles, which are exact for microseconds up to the year 2255.
 _LAST_EXPIRY = datetime(2200, 1, 1, tzinfo=UTC)
 _FIRST_EXPIRY = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def _argument(text: str) -> str:
-    if "\0" in text:
-        raise said("cannot hold a zero character: it is an argument of a program")
-    return encodable(text)
-
-
-def _relative_path(name: str) -> str:
-    parts = name.split("/")
-    if len(encodable(name).encode()) > 1024 or "\0" in name or not {"", ".", ".."}.isdisjoint(parts):
-        raise said("is not a relative path without empty parts, . and ..")
-    return name
-
-
-def _file(content: object) -> dict[str, str]:
-    match content:
-        case {"text": str(text), **more} if not more:
-            return {"text": encodable(text)}
-        case {"base64": str(text), **more} if not more:
-            try:
-                b64decode(text, validate=True)
-            except (binascii.Error, ValueError):
-                raise said("has base64 that cannot be decoded") from None
-            return {"base64": text}
-        case {"url": _}:
-            raise said("is a url, which is not supported yet")
-        case _:
-            raise said('must be {"text": …} or {"base64": …}')
-
-
-def _not_yet(value: list[str]) -> list[str]:
-    if value:
-        raise said("is not supported yet")
-    return value
 
 
 def _moment(value: object) -> object:
@@ -106,34 +70,19 @@ class HandlerRun(Strict):
 
 
 class CommandRun(Strict):
-    """Run a program with these arguments and files beside it; paths to keep are not supported yet."""
+    """Run a program with these arguments and files beside it, and keep the files that `artifacts` names."""
 
-    command: Annotated[list[Annotated[str, AfterValidator(_argument)]], Field(min_length=1, max_length=4096)]
-    files: dict[
-        Annotated[str, AfterValidator(_relative_path)],
-        Annotated[
-            Any,
-            AfterValidator(_file),
-            WithJsonSchema(
-                {
-                    "oneOf": [
-                        {
-                            "type": "object",
-                            "properties": {name: {"type": "string"}},
-                            "required": [name],
-                            "additionalProperties": False,
-                        }
-                        for name in ("text", "base64")
-                    ]
-                }
-            ),
-        ],
-    ] = Field(default_factory=dict)
-    artifacts: Annotated[
-        list[Annotated[str, AfterValidator(_relative_path)]],
-        AfterValidator(_not_yet),
-        Field(json_schema_extra={"maxItems": 0}),
-    ] = Field(default_factory=list)
+    command: Annotated[list[Argument], Field(min_length=1, max_length=4096)]
+    files: Files = Field(default_factory=dict)
+    artifacts: Artifacts = Field(default_factory=list)
+
+
+class ScriptRun(Strict):
+    """Run programs one after the other in the same directory, each as the ends of those before it say."""
+
+    script: Script
+    files: Files = Field(default_factory=dict)
+    artifacts: Artifacts = Field(default_factory=list)
 
 
 class StageRun(Strict):
@@ -156,11 +105,11 @@ ProfileName = Annotated[str, text_of(PROFILE_BYTES), AfterValidator(_known_profi
 
 
 def _kind_of_run(run: object) -> str | None:
-    """Tell runs apart by the first of these keys that they have; there are no scripts yet."""
-    if isinstance(run, HandlerRun | CommandRun | StageRun):
+    """Tell runs apart by the first of these keys that they have."""
+    if isinstance(run, HandlerRun | CommandRun | ScriptRun | StageRun):
         run = vars(run)
     kind = next((key for key in _KINDS if key in run), None) if isinstance(run, dict) else None
-    return None if kind in (None, "script") else f"kind={kind}"
+    return kind and f"kind={kind}"
 
 
 def class_of_the_queue(name: object, info: ValidationInfo) -> object:
@@ -192,6 +141,7 @@ class JobBody(Strict):
     run: Annotated[
         Annotated[HandlerRun, Tag("kind=handler")]
         | Annotated[CommandRun, Tag("kind=command")]
+        | Annotated[ScriptRun, Tag("kind=script")]
         | Annotated[StageRun, Tag("kind=args")],
         Discriminator(_kind_of_run),
     ]

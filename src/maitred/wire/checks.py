@@ -1,4 +1,4 @@
-"""Checks that bodies share: text that can be sent, addresses, and values that JSON can say."""
+"""Checks that bodies share: text that can be sent, addresses, paths, and values that JSON can say."""
 
 import math
 import re
@@ -82,6 +82,22 @@ def encodable(text: str) -> str:
     return text
 
 
+def argument(text: str) -> str:
+    """Refuse text that no program can be given."""
+    if "\0" in text:
+        raise said("cannot hold a zero character: it is an argument of a program")
+    return encodable(text)
+
+
+def _relative_path(name: str) -> str:
+    parts = name.split("/")
+    if len(encodable(name).encode()) > 1024 or "\0" in name or not {"", ".", ".."}.isdisjoint(parts):
+        raise said("is not a relative path without empty parts, . and ..")
+    return name
+
+
+Argument = Annotated[str, AfterValidator(argument)]
+RelativePath = Annotated[str, AfterValidator(_relative_path)]
 HttpUrl = Annotated[
     str,
     Field(max_length=2048, json_schema_extra={"format": "uri", "pattern": "^https?://"}),

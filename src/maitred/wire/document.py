@@ -104,6 +104,41 @@ class TimelineEntry(_Document):
     code: str | None
 
 
+class Progress(_Document):
+    """How far a run says that it is."""
+
+    fraction: float | None = Field(None, description="From 0 to 1.")
+    message: str | None = None
+
+
+class ArtifactEntry(_Document):
+    """A file that a job made and that is kept."""
+
+    name: str
+    content_type: str
+    size: int = Field(description="Bytes.")
+
+
+class OutputPiece(_Document):
+    """A piece of what a job said; numbers count from 1 for each version, over all its runs."""
+
+    number: int
+    at: Time
+    attempt: int
+    stream: str = Field(description="`stdout`, `stderr`, `log`, `tty`, `control` or `progress`.")
+    text: str = Field(description="What is not UTF-8 is replaced.")
+    cut: int = Field(0, description="Bytes before it that were left out.")
+
+
+class OutputDocument(_Document):
+    """Some of what a job said; only the last of it is kept, up to the queue's `output`."""
+
+    items: list[OutputPiece]
+    first: int = Field(description="The number of the oldest piece that is kept.")
+    next: int = Field(description="Where to read on: `from` of the next call.")
+    ended: bool = Field(description="Whether the job has ended, so that no more will come.")
+
+
 class JobDocument(_Document):
     """A job: what was sent, where it is, and what has become of it."""
 
@@ -154,7 +189,7 @@ class JobDocument(_Document):
     )
     attempt: int
     worker: str | None = None
-    progress: Any = None
+    progress: Progress | None = Field(None, description="Of its present or its last run.")
     holds: list[Hold] = []
     last_successful_status: str | None = None
     retry_count: int
@@ -162,7 +197,7 @@ class JobDocument(_Document):
     identifiers: dict[str, str | list[str]] = Field({}, description="What stages called it.")
     ledger_id: str | None = None
     result: Any = None
-    artifacts: list[Any] = []
+    artifacts: list[ArtifactEntry] = []
     timeline: list[TimelineEntry] = []
 
 
@@ -212,6 +247,18 @@ class BackoffSetting(_Document):
     most: float = Field(description="Seconds at most.")
 
 
+class SandboxSetting(_Document):
+    """What a command and all that it starts may use; sizes in bytes, `cpu` in seconds of each process."""
+
+    memory: int
+    processes: int
+    file_size: int
+    open_files: int
+    disk: int
+    cpu: float | None
+    network: bool
+
+
 class SettingsDocument(_Document):
     """A queue's settings, durations in seconds; a newer server may have more of them."""
 
@@ -222,10 +269,14 @@ class SettingsDocument(_Document):
     classes: list[ClassSetting] = Field([], description="Shortest first; empty if there is only one.")
     elastic: Literal["borrow", "squeeze"] = "borrow"
     interactive: InteractiveSetting | None = None
+    sandbox: SandboxSetting | None = None
+    private_addresses: bool = Field(False, description="Whether addresses in a job may be private ones.")
     stages: list[str] = Field(["processing"], description="The steps of a job, in order.")
     space: int | None = Field(None, description="Bytes for all jobs past `provisioning`; null: no budget.")
     profiles: list[str] | None = Field(None, description="The profiles that a job may name; null: any.")
     backoff: BackoffSetting | None = None
+    output: int | None = Field(None, description="Bytes of output that are kept of a job.")
+    artifacts: int | None = Field(None, description="Bytes of artifacts that are kept of a job.")
     ledger: str | None = Field(None, description="Where the record is kept, if not in the store.")
     layout: Literal["seed", "mrt-zk"] | None = Field(None, description="Of the ledger's tree.")
 

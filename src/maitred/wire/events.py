@@ -1,5 +1,6 @@
 """What a watcher of a job is told: typed, as the stream of events has it."""
 
+from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -50,6 +51,29 @@ class PlaceEvent(AnyEvent):
     waiting_for: Reason | None = None
 
 
+class OutputEvent(AnyEvent):
+    """A piece of what a job printed or said; pieces are numbered for each version of a job, from 1."""
+
+    event: Literal["output"] = "output"
+    number: int
+    at: datetime
+    attempt: int
+    stream: Literal["stdout", "stderr", "log", "tty"]
+    text: str
+    cut: int = Field(0, description="So many bytes before this piece were left out.")
+
+
+class ProgressEvent(AnyEvent):
+    """How far a job is, by its own word."""
+
+    event: Literal["progress"] = "progress"
+    number: int
+    at: datetime
+    attempt: int
+    fraction: float
+    message: str = ""
+
+
 class ResultEvent(AnyEvent):
     """How a job ended: the last event."""
 
@@ -70,11 +94,13 @@ class ResetEvent(AnyEvent):
     event: Literal["reset"] = "reset"
 
 
-WatchEvent = StateEvent | PlaceEvent | ResultEvent | ResetEvent
+WatchEvent = StateEvent | PlaceEvent | OutputEvent | ProgressEvent | ResultEvent | ResetEvent
 
-EVENTS: dict[str, type[StateEvent | PlaceEvent | ResultEvent | ResetEvent]] = {
+EVENTS: dict[str, type[StateEvent | PlaceEvent | OutputEvent | ProgressEvent | ResultEvent | ResetEvent]] = {
     "state": StateEvent,
     "place": PlaceEvent,
+    "output": OutputEvent,
+    "progress": ProgressEvent,
     "result": ResultEvent,
     "reset": ResetEvent,
 }

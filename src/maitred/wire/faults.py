@@ -10,6 +10,10 @@ from pydantic_core import ErrorDetails, ValidationError
 
 from maitred.errors import Fault
 
+_KINDS = {
+    "run": ("kind=handler", "kind=command", "kind=script", "kind=args"),
+    "cmd": ("kind=list", "kind=text"),
+}
 # A body of a megabyte can be wrong in a hundred thousand places; nobody reads past the first hundred.
 MOST_FAULTS = 100
 
@@ -26,12 +30,13 @@ RULES: Mapping[str, str] = {
     "bulk": "must be true or false",
     "class": "must be the name of one of the queue's classes",
     "duration": "must be a number of seconds above 0, at most the last class's cap",
-    "run": 'must be an object with "handler" or "command"',
+    "run": 'must be an object with "handler", "command" or "script"',
     "run.handler": "must be a name of at most 128 letters, digits, _, ., : and -, with a letter or _ first",
     "run.args": "must be an object",
     "run.command": "must be a list of 1 to 4096 texts, the program first",
-    "run.files": "must be an object of files by name",
-    "run.artifacts": "must be a list of relative paths",
+    "run.script": "must be a list of steps",
+    "run.files": "must be an object of at most 1000 files by name",
+    "run.artifacts": "must be a list of at most 100 relative paths",
     "batch": "must be the id of a batch, of 1 to 64 characters",
     "profile_name": "must be text of 1 to 256 bytes in UTF-8",
     "external_id": "must be text of 1 to 256 bytes in UTF-8",
@@ -51,10 +56,10 @@ RULES: Mapping[str, str] = {
     "nonce": "must be the whole number that a document gave as its nonce",
     "repair": "must be true or false",
     "reason": "must be text of at most 1000 characters",
-}
-
-NOT_YET: Mapping[str, str] = {
-    "run.script": "is not supported yet",
+    "session": "must be the text by which a session was named when it started",
+    "received": "must be a whole number of bytes",
+    "terminal": "must be two whole numbers from 1 to 1000: columns and rows",
+    "resize": "must be two whole numbers from 1 to 1000: columns and rows",
 }
 
 
@@ -63,45 +68,37 @@ def whole(value: object) -> object:
     return int(value) if type(value) is float and value.is_integer() else value
 
 
-def faults_of(error: ValidationError) -> list[Fault]:
+def faults_of(error: ValidationError, rules: Mapping[str, str] = RULES) -> list[Fault]:
     """Give the faults that pydantic found, in its order, each path once."""
     found: dict[str, str] = {}
     for detail in error.errors(include_url=False):
         path = dotted(detail["loc"])
-        if detail["type"] == "union_tag_not_found" and _is_script(detail["input"]):
-            path = "run.script"
-        found.setdefault(path, _sentence(path, detail))
+        found.setdefault(path, _sentence(path, detail, rules))
         if len(found) == MOST_FAULTS:
             break
     return [Fault(path, message) for path, message in found.items()]
 
 
 def dotted(loc: Iterable[int | str]) -> str:
-    """Write a path with dots. What pydantic adds to it, the kind of `run` and `[key]`, is not in the body."""
+    """Write a path with dots. What pydantic adds, the kind of a field and `[key]`, is not in the body."""
     parts = [str(part) for part in loc]
-    if len(parts) > 1 and parts[0] == "run" and parts[1] in ("kind=handler", "kind=command", "kind=args"):
+    if len(parts) > 1 and parts[1] in _KINDS.get(parts[0], ()):
         del parts[1]
     if parts and parts[-1] == "[key]":
         parts.pop()
     return ".".join(parts).encode(errors="backslashreplace").decode()
 
 
-def _is_script(run: object) -> bool:
-    return isinstance(run, dict) and "script" in run
-
-
-def _sentence(path: str, detail: ErrorDetails) -> str:
+def _sentence(path: str, detail: ErrorDetails, rules: Mapping[str, str]) -> str:
     match detail["type"]:
         case "missing":
             return "is required"
         case "extra_forbidden":
-            return NOT_YET.get(path, "is not a field that exists here")
-        case "union_tag_not_found" if path in NOT_YET:
-            return NOT_YET[path]
+            return "is not a field that exists here"
         case "said":
             return detail["msg"]
-        case "string_type" if path not in RULES:
+        case "string_type" if path not in rules:
             return "must be text"
-    while path not in RULES:
+    while path not in rules:
         path = path.rpartition(".")[0]
-    return RULES[path]
+    return rules[path]

@@ -1,16 +1,32 @@
-"""What a handler can know about the job that it runs."""
+"""What a handler can know about the job that it runs, and say of it while it runs."""
 
+import asyncio
+from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
-from maitred.core.job import Start
+from maitred.core.output import Stream
 from maitred.core.stages import STAGE
+from maitred.wire.codec import encode_json
+from maitred.worker.outcome import sayable
+from maitred.worker.run import Run
+
+Say = Callable[[Stream, bytes], None]
+
+
+def _nobody(stream: Stream, data: bytes) -> None:
+    """Hear what is said where nobody listens."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """The job that the current function was called for; `stage` is empty in a queue without stages."""
+    """The job that the current function was called for; `stage` is empty in a queue without stages.
+
+    A function that blocks is not interrupted when its job is to stop. It looks at `cancelled` from time to
+    time, or lets `wait_cancelled` pause for it, and returns; what it returns then is not kept.
+    """
 
     id: str
     key: str
@@ -18,6 +34,28 @@ class RunningJob:
     attempt: int
     metadata: dict[str, str]
     stage: str = ""
+    _say: Say = field(default=_nobody, repr=False, compare=False)
+    _stop: Event = field(default_factory=Event, repr=False, compare=False)
+
+    def progress(self, fraction: float, message: str = "") -> None:
+        """Tell whoever watches how far the work is, from 0 to 1, and what it does; from any thread."""
+        part = float(fraction)
+        if not 0 <= part <= 1:
+            raise ValueError(f"progress is a fraction from 0 to 1, and not {fraction}")
+        self._say("progress", encode_json({"fraction": part, "message": sayable(message)}))
+
+    def say(self, text: str) -> None:
+        """Tell whoever watches something, as a program would print it; from any thread."""
+        self._say("log", text.encode(errors="backslashreplace"))
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run is to stop, for whatever reason: a cancel, its time limit, a worker that ends."""
+        return self._stop.is_set()
+
+    def wait_cancelled(self, timeout: float | None = None) -> bool:
+        """Wait until the run is to stop, at most so many seconds; tell whether it is."""
+        return self._stop.wait(timeout)
 
 
 _current: ContextVar[RunningJob] = ContextVar("maitred_job")
@@ -28,9 +66,32 @@ def current_job() -> RunningJob:
     return _current.get()
 
 
-def enter(start: Start, body: dict[str, Any]) -> RunningJob:
+def enter(run: Run, body: dict[str, Any]) -> RunningJob:
     """Note the job for the context that runs it."""
+    start = run.start
     stage = start.need.removeprefix(STAGE) if start.need.startswith(STAGE) else ""
-    job = RunningJob(start.id, body["key"], start.version, start.attempt, body.get("metadata") or {}, stage)
+    job = RunningJob(
+        start.id,
+        body["key"],
+        start.version,
+        start.attempt,
+        body.get("metadata") or {},
+        stage,
+        _from_any_thread(run),
+    )
     _current.set(job)
     return job
+
+
+def _from_any_thread(run: Run) -> Say:
+    loop = asyncio.get_running_loop()
+
+    def say(stream: Stream, data: bytes) -> None:
+        loop.call_soon_threadsafe(run.say, stream, data)
+
+    return say
+
+
+def tell_to_stop() -> None:
+    """Let the job's function know that the run is to stop, wherever it looks."""
+    _current.get()._stop.set()  # noqa: SLF001 - not for those who only run the job

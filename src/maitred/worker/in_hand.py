@@ -14,13 +14,14 @@ from typing import Any
 
 import structlog
 
-from maitred.core.job import Finish, Lease, Lower, Shift, Start, Stop
+from maitred.core.job import Finish, Lease, Lower, Shift, Start, Stop, Typed
 from maitred.worker.deadlines import Deadlines
 from maitred.worker.outcome import STOPPED, TIME_LIMIT, Outcome, Why
 from maitred.worker.reach import Reach
 from maitred.worker.reports import Reports
 from maitred.worker.run import Run
 from maitred.worker.store_clock import StoreClock
+from maitred.worker.voice import Voice
 
 _log = structlog.get_logger()
 
@@ -28,26 +29,30 @@ _log = structlog.get_logger()
 class InHand:
     """The runs of one worker by lease, and what was given up and is still to be handed back.
 
+    What is `parting` is over, and has words that the store has not heard.
+
     `carry_out` does the work of a start; it gives None if it must not begin at the moment. Jobs that start
     when the worker is `stopping`, or come so late that their time is over before they begin, are handed back.
     """
 
     def __init__(
         self,
-        carry_out: Callable[[Start], Coroutine[Any, Any, Outcome | None]],
+        carry_out: Callable[[Run], Coroutine[Any, Any, Outcome | None]],
         clock: StoreClock,
         reach: Reach,
         reports: Reports,
         stopping: asyncio.Event,
         *,
+        voice: Voice,
         time_limit: int,
     ) -> None:
         self.runs: dict[Lease, Run] = {}
         self.idle = asyncio.Event()
         self._carry_out, self._time_limit, self._stopping = carry_out, time_limit, stopping
-        self._clock, self._reach, self._reports = clock, reach, reports
+        self._clock, self._reach, self._reports, self._voice = clock, reach, reports, voice
         self._deadlines = Deadlines()
         self._returning: dict[Lease, asyncio.Task[Outcome | None] | None] = {}
+        self.parting: set[Lease] = set()
         self._past: dict[Lease, int] = {}
         self._lowered: dict[Lease, tuple[Lower, int]] = {}
         self._told = 0
@@ -82,8 +87,8 @@ class InHand:
             self._go(start, limit, code, at)
 
     def _go(self, start: Start, limit: int, code: str, at: float) -> None:
-        run = self.runs[start.lease] = Run(start, limit, code, at)
-        run.task = asyncio.get_running_loop().create_task(self._carry_out(start))
+        run = self.runs[start.lease] = Run(start, limit, code, at, self._voice)
+        run.task = asyncio.get_running_loop().create_task(self._carry_out(run))
         run.task.add_done_callback(partial(self._over, run))
         self._deadlines.watch(run)
 
@@ -104,6 +109,11 @@ class InHand:
             known, _ = self._lowered.get(order.lease, (order, 0))
             self._lowered[order.lease] = (min(known, order, key=lambda lower: lower.duration), self._told)
 
+    def type_in(self, typed: Typed) -> None:
+        """Pass on what somebody typed; what was typed for a run that is over is nobody's."""
+        if run := self.runs.get(typed.lease):
+            run.type_in(typed)
+
     def lose(self, lease: Lease) -> None:
         """End work that is no longer ours; its end is told to the store, which knows why it is not."""
         if run := self.runs.get(lease):
@@ -117,7 +127,12 @@ class InHand:
 
     def _knows(self, lease: Lease) -> bool:
         """Tell whether work that does not run was here already, so that an order for it comes too late."""
-        return lease in self._past or lease in self._returning or self._reports.has(lease)
+        return (
+            lease in self._past
+            or lease in self._returning
+            or lease in self.parting
+            or self._reports.has(lease)
+        )
 
     # ---------------------------------------------------------------- limits and ends
 
@@ -135,6 +150,7 @@ class InHand:
         outcome = run.outcome()
         self._deadlines.drop(run)
         if self.runs.pop(run.lease, None) is None:
+            self._voice.forget(run.lease)
             if run.lease in self._returning:
                 self._reach.doubtful.set()
             return
@@ -143,10 +159,24 @@ class InHand:
         if outcome is None:
             self._past.pop(run.lease, None)
             self._reach.doubtful.set()
+            return
+        if run.start.start < self._told:
+            self._past[run.lease] = self._told
+        finish = Finish(run.lease, *outcome, status=run.start.status)
+        if self._voice.has(run.lease):
+            self.parting.add(run.lease)
+            self._reach.send(self._part(finish))
         else:
-            if run.start.start < self._told:
-                self._past[run.lease] = self._told
-            self._reports.tell(Finish(run.lease, *outcome, status=run.start.status))
+            self._voice.forget(run.lease)
+            self._reports.tell(finish)
+
+    async def _part(self, finish: Finish) -> None:
+        """Tell of an end with what was said last, after all that was said before."""
+        try:
+            said = await self._voice.last_words(finish.lease)
+            self._reports.tell(finish._replace(said=said))
+        finally:
+            self.parting.discard(finish.lease)
 
     # ---------------------------------------------------------------- what is given up
 

@@ -1,6 +1,6 @@
-"""Reads what the store pushes: what this worker is to start, to stop, to leave less time, or to look at."""
+"""Reads what the store pushes: what to start, to stop, to leave less time, and what was typed for it."""
 
-from maitred.core.job import Lower, Message, Start, Stop
+from maitred.core.job import Lower, Message, Start, Stop, Typed
 from maitred.store.port import Store
 from maitred.worker.in_hand import InHand
 from maitred.worker.reach import Reach
@@ -21,7 +21,9 @@ class Inbox:
     async def run(self) -> None:
         """Read until cancelled."""
         while True:
-            for message in await self._reach.patiently(lambda: self._store.park(self._worker, PARK)):
+            messages = await self._reach.patiently(lambda: self._store.park(self._worker, PARK))
+            self._reach.note_taking()
+            for message in messages:
                 self._heed(message)
 
     def _heed(self, message: Message) -> None:
@@ -31,5 +33,7 @@ class Inbox:
             self._in_hand.stop(message)
         elif isinstance(message, Lower):
             self._in_hand.lower(message)
+        elif isinstance(message, Typed):
+            self._in_hand.type_in(message)
         else:
             self._timekeeper.wake()

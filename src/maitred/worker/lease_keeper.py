@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from maitred.core.job import Shift
 from maitred.errors import StoreError
-from maitred.worker.reach import RETRY_FIRST, RETRY_LONGEST, Reach
+from maitred.worker.reach import RETRY_FIRST, RETRY_LONGEST, Reach, jittered
 
 
 class LeaseKeeper:
@@ -25,7 +25,8 @@ class LeaseKeeper:
         heed: Callable[[Shift], Awaitable[bool]],
         lose_all: Callable[[str], None],
     ) -> None:
-        self._length, self._reach = length, reach
+        self._length = self._last_known = length
+        self._reach = reach
         self._renew, self._heed, self._lose_all = renew, heed, lose_all
         self._since = float("-inf")
 
@@ -33,6 +34,14 @@ class LeaseKeeper:
     def over(self) -> bool:
         """Whether the lease may be over, as after a long sleep of the whole process."""
         return time.monotonic() > self._since + self._length
+
+    def lasts(self, length: float) -> None:
+        """Take in what the settings say after a lease was given: it is of this length or of the last known.
+
+        The shorter one counts. So no lease is lost because it became shorter, and a longer one is believed
+        with the next renewal.
+        """
+        self._length, self._last_known = min(self._last_known, length), length
 
     def begins(self, at: float) -> None:
         """Note that the lease counts from a call that was made at this local time."""
@@ -51,7 +60,7 @@ class LeaseKeeper:
                 self._reach.note_lost(error)
                 if self.over:
                     self._lose_all("the store was out of reach for longer than the lease")
-                await asyncio.sleep(pause)
+                await asyncio.sleep(jittered(pause))
                 pause = min(pause * 2, RETRY_LONGEST, self._length / 6)
                 continue
             pause = RETRY_FIRST

@@ -29,6 +29,14 @@ class Outcome(NamedTuple):
     identifiers: bytes | None = None
 
 
+class Verdict(NamedTuple):
+    """How the programs of a job ended: a code, empty for success, a message, and what the result shows."""
+
+    code: str
+    message: str
+    shown: dict[str, Any]
+
+
 class Why(NamedTuple):
     """Why a run is stopped: a stable code, and the time limit that it has passed, 0 if that is not why."""
 

@@ -1,26 +1,66 @@
 """One run of one job, as the worker sees it: a task, its time limit, and why it was stopped if it was."""
 
 import asyncio
+from collections import deque
 
-from maitred.core.job import Start
+from maitred.core.job import Start, Typed
+from maitred.core.output import Artifact, Part, Stream
 from maitred.worker.outcome import ERROR, STOPPED, Outcome, Why, raised, stopped
+from maitred.worker.voice import Voice
 
 
 class Run:
     """A job in hand. It may take `limit` from its start on, which is until `at` by the local clock.
 
-    `code` tells who set that limit, and so why the run is stopped when it is reached.
+    `code` tells who set that limit, and so why the run is stopped when it is reached. What it says goes to
+    `voice`.
     """
 
-    __slots__ = ("_asked", "at", "code", "lease", "limit", "start", "task", "why")
+    __slots__ = (
+        "_asked",
+        "_awaited",
+        "_typed",
+        "_voice",
+        "at",
+        "code",
+        "lease",
+        "limit",
+        "start",
+        "task",
+        "why",
+    )
 
     task: "asyncio.Task[Outcome | None]"
 
-    def __init__(self, start: Start, limit: int, code: str, at: float) -> None:
+    def __init__(self, start: Start, limit: int, code: str, at: float, voice: Voice) -> None:
         self.start, self.lease = start, start.lease
         self.limit, self.code, self.at = limit, code, at
         self.why: Why | None = None
         self._asked = False
+        self._voice = voice
+        self._typed: deque[Typed] = deque()
+        self._awaited: asyncio.Future[None] | None = None
+
+    def say(self, stream: Stream, data: bytes, cut: int = 0) -> None:
+        """Say something to whoever watches the job; `cut` bytes before it were left out."""
+        self._voice.say(self.lease, Part(stream, data, cut))
+
+    async def keep(self, artifacts: list[Artifact]) -> None:
+        """Keep files that the job made."""
+        await self._voice.keep(self.lease, artifacts)
+
+    def type_in(self, typed: Typed) -> None:
+        """Take in what somebody typed for this run."""
+        self._typed.append(typed)
+        if self._awaited and not self._awaited.done():
+            self._awaited.set_result(None)
+
+    async def typed(self) -> Typed:
+        """Wait for what is typed next; only one may wait."""
+        while not self._typed:
+            self._awaited = asyncio.get_running_loop().create_future()
+            await self._awaited
+        return self._typed.popleft()
 
     def late(self) -> None:
         """Stop it: its time is over."""

@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,11 +14,15 @@ from maitred.core.settings import SECOND, Settings
 from maitred.core.stages import STAGE
 from maitred.errors import ConfigError
 from maitred.service.handlers import Function, Handlers
+from maitred.service.host import Host, this_host
 from maitred.service.order import HANDLER
 from maitred.wire.codec import decode_body
 from maitred.worker.command import run_command
-from maitred.worker.context import enter
+from maitred.worker.context import enter, tell_to_stop
 from maitred.worker.outcome import Outcome, completed, failed, raised
+from maitred.worker.run import Run
+from maitred.worker.sandbox import Sandbox
+from maitred.worker.session import run_session
 from maitred.worker.stage_job import StageJob, with_words_of
 from maitred.worker.threads import Threads
 from maitred.worker.undertaker import Undertaker
@@ -32,21 +36,37 @@ class Runner:
     """Runs jobs with a queue's handlers; in a queue with stages, with the functions of its stages only.
 
     `stuck` is called with 1 when a blocking handler outlives its stop, and with -1 when it returns at last:
-    until then its thread takes up a slot.
+    until then its thread takes up a slot. `stopping` is set when the worker is to end.
     """
 
-    def __init__(self, handlers: Handlers, settings: Settings, stuck: Callable[[int], None]) -> None:
-        self._staged = settings.staged
-        self._functions: dict[str, Function] = (
-            {STAGE + name: function for name, function in handlers.stages.items()}
-            if settings.staged
-            else {HANDLER + name: function for name, function in handlers.items()}
-        )
-        self._is_async = {need: _is_async(function) for need, function in self._functions.items()}
-        self._kill_after = settings.kill_after / SECOND
+    def __init__(
+        self,
+        handlers: Handlers,
+        settings: Settings,
+        stuck: Callable[[int], None],
+        host: Host | None = None,
+        visible: Sequence[str] = (),
+        *,
+        stopping: asyncio.Event | None = None,
+    ) -> None:
+        self._handlers, self._stopping = handlers, stopping or asyncio.Event()
         self._threads = Threads()
         self._undertaker = Undertaker()
+        self.sandbox = Sandbox(settings, host or this_host(), self._undertaker, visible)
         self._stuck = stuck
+        self.heed(settings)
+
+    def heed(self, settings: Settings) -> None:
+        """Take in settings, for what starts from now on."""
+        self._settings = settings
+        self._staged = settings.staged
+        self._functions: dict[str, Function] = (
+            {STAGE + name: function for name, function in self._handlers.stages.items()}
+            if settings.staged
+            else {HANDLER + name: function for name, function in self._handlers.items()}
+        )
+        self._is_async = {need: _is_async(function) for need, function in self._functions.items()}
+        self.sandbox.heed(settings)
 
     @property
     def serves(self) -> list[str]:
@@ -57,15 +77,20 @@ class Runner:
         """Let go of what is kept beside the runs."""
         self._undertaker.close()
 
-    async def run(self, start: Start) -> Outcome:
+    async def run(self, run: Run) -> Outcome:
         """Run a job to its end. Cancelling this stops it, and nothing but a stuck thread is left of it then.
 
         It gives what was complete all the same, or what a command has printed; else it raises CancelledError.
         """
+        start = run.start
         body = decode_body(start.body)
-        job = enter(start, body)
+        job = enter(run, body)
         if start.need == COMMAND:
-            return await run_command(body["run"], self._kill_after, self._undertaker)
+            if "session" in body:
+                return await run_session(run, body["run"], self.sandbox, self._settings, self._stopping)
+            return await run_command(
+                body["run"], self.sandbox, say=run.say, keep=run.keep, progress=job.progress
+            )
         function = self._functions.get(start.need)
         if function is None:
             return failed("no-handler", f"this worker has no {start.need!r}")
@@ -80,6 +105,9 @@ class Runner:
             if self._is_async[start.need]:
                 return completed(await call())
             return await self._run_blocking(call)
+        except asyncio.CancelledError:
+            tell_to_stop()
+            raise
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - its job's outcome
             outcome = raised(error)
             _log.info("a handler raised", job=start.id, need=start.need, **_shown(error, outcome))
@@ -92,7 +120,7 @@ class Runner:
             await asyncio.wait([call])
         except asyncio.CancelledError as error:
             if not call.done():
-                self._abandon(call)
+                await self._stop(call)
                 raise
             stopped = error
         value = call.result()
@@ -103,6 +131,17 @@ class Runner:
                 value.close()
             raise stopped
         return completed(await value)
+
+    async def _stop(self, call: "asyncio.Future[Any]") -> None:
+        """Let a thread know that it is to stop; after as long as a program would have, it counts as stuck."""
+        tell_to_stop()
+        try:
+            await asyncio.wait([call], timeout=self._settings.kill_after / SECOND)
+        finally:
+            if call.done():
+                call.exception()
+            else:
+                self._abandon(call)
 
     def _abandon(self, call: "asyncio.Future[Any]") -> None:
         """Let a thread that cannot be stopped run on, and count it until it returns."""

@@ -29,6 +29,7 @@ class StageJob:
     """
 
     __slots__ = (
+        "_job",
         "args",
         "attempt",
         "data",
@@ -45,12 +46,20 @@ class StageJob:
 
     def __init__(self, start: Start, job: RunningJob, args: dict[str, Any]) -> None:
         self.id, self.key, self.version, self.attempt = job.id, job.key, job.version, job.attempt
-        self.stage, self.metadata, self.args = job.stage, job.metadata, args
+        self.stage, self.metadata, self.args, self._job = job.stage, job.metadata, args, job
         self.data: Any = decode_json(start.data) if start.data else None
         self.identifiers = _known(start)
         self.priority: int | None = None
         self.space_needed: int | None = None
         self.message = ""
+
+    def progress(self, fraction: float, message: str = "") -> None:
+        """Tell whoever watches how far this stage is, from 0 to 1, and what it does; from any thread."""
+        self._job.progress(fraction, message)
+
+    def say(self, text: str) -> None:
+        """Tell whoever watches something, as a program would print it; from any thread."""
+        self._job.say(text)
 
     def __repr__(self) -> str:
         return f"StageJob({self.stage!r}, key={self.key!r}, version={self.version}, attempt={self.attempt})"

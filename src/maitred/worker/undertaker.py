@@ -1,19 +1,22 @@
-"""Clears up after a worker that was killed: ends its programs' groups and removes their directories.
+"""Clears up after a worker that was killed: ends what its programs started and removes their directories.
 
 A parent-death signal reaches a program but none of the processes that it started. So one process beside the
 worker waits at the other end of a pipe, where the worker notes what it begins and what it has cleared up
-itself. When the worker is gone, however it went, the pipe ends. Run as a script it is that process; it
-imports nothing but the standard library, so it starts in milliseconds.
+itself. When the worker is gone, however it went, the pipe ends. Run as a script it is that process; it loads
+nothing but the standard library and two files beside it, so it starts in milliseconds.
 """
 
 import contextlib
 import os
-import shutil
+import runpy
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+TRIES = 200
 
 
 class Undertaker:
@@ -22,13 +25,13 @@ class Undertaker:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def expect(self, home: Path, group: int = 0) -> None:
-        """Note a program's directory and, once there is one, its group."""
-        self._note(group, home)
+    def expect(self, place: Path, leader: int = 0, user: int = 0) -> None:
+        """Note a room's directory, the user that is its own, and, once there is one, its program."""
+        self._note(leader, user, place)
 
-    def forget(self, home: Path) -> None:
-        """Note that nothing is left of a program."""
-        self._note(-1, home)
+    def forget(self, place: Path) -> None:
+        """Note that nothing is left of a room."""
+        self._note(-1, 0, place)
 
     def close(self) -> None:
         """Let it end, after it has cleared up what was not forgotten."""
@@ -37,7 +40,7 @@ class Undertaker:
             with contextlib.suppress(OSError):
                 process.communicate()
 
-    def _note(self, group: int, home: Path) -> None:
+    def _note(self, leader: int, user: int, place: Path) -> None:
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", __file__],
@@ -50,24 +53,44 @@ class Undertaker:
         if pipe is not None:
             # Without it the programs run as well; they are then only less well looked after.
             with contextlib.suppress(OSError):
-                os.write(pipe.fileno(), f"{group} {os.fsencode(home).hex()}\n".encode())
+                os.write(pipe.fileno(), f"{leader} {user} {os.fsencode(place).hex()}\n".encode())
 
 
 def clear_up(notes: BinaryIO) -> None:
     """Read notes to their end, then clear up what is left."""
-    left: dict[bytes, int] = {}
+    left: dict[bytes, tuple[int, int]] = {}
     for line in notes:
-        group, home = line.split()
-        if int(group) < 0:
-            left.pop(home, None)
+        leader, user, place = line.split()
+        if int(leader) < 0:
+            left.pop(place, None)
         else:
-            left[home] = int(group)
-    for group_left in left.values():
-        if group_left:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(group_left, signal.SIGKILL)
-    for home in left:
-        shutil.rmtree(os.fsdecode(bytes.fromhex(home.decode())), ignore_errors=True)
+            left[place] = int(leader), int(user)
+    for written, (leader_left, user_left) in left.items():
+        place_left = Path(os.fsdecode(bytes.fromhex(written.decode())))
+        _end(leader_left, user_left, place_left.name)
+        _beside("removal")["remove"](place_left)
+
+
+def _end(leader: int, user: int, mark: str) -> None:
+    trees = _beside("tree")
+    if leader:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(leader, signal.SIGKILL)
+    if user:
+        tree = trees["OfUser"](user)
+    elif leader:
+        tree = trees["OfSession"](leader, mark)
+    else:
+        return
+    for _ in range(TRIES):
+        if not tree.kill():
+            return
+        time.sleep(0.01)
+
+
+def _beside(name: str) -> dict[str, Any]:
+    """Load a file of this package without the package."""
+    return runpy.run_path(str(Path(__file__).with_name(f"{name}.py")))
 
 
 if __name__ == "__main__":

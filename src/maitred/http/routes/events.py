@@ -8,7 +8,7 @@ from starlette.responses import Response
 from maitred.http.describe import answers, ref
 from maitred.http.incoming import Name, TheDesk, Version, only_known
 from maitred.http.sse import EVENT_STREAM, EventStream
-from maitred.wire import PlaceEvent, ResultEvent, StateEvent
+from maitred.wire import OutputEvent, PlaceEvent, ProgressEvent, ResultEvent, StateEvent
 
 router = APIRouter(
     prefix="/api/v1/queues/{queue}/jobs",
@@ -18,7 +18,7 @@ router = APIRouter(
 )
 
 _STREAM = {
-    "description": "Events, as `text/event-stream`: `state`, `place`, `result` and `reset`.",
+    "description": "As `text/event-stream`: `state`, `place`, `output`, `progress`, `result` and `reset`.",
     "content": {
         EVENT_STREAM: {
             "schema": {
@@ -27,6 +27,8 @@ _STREAM = {
                 "x-events": {
                     "state": ref(StateEvent),
                     "place": ref(PlaceEvent),
+                    "output": ref(OutputEvent),
+                    "progress": ref(ProgressEvent),
                     "result": ref(ResultEvent),
                     "reset": {"type": "object"},
                 },
@@ -54,8 +56,9 @@ async def events(
     """Answer with the present state and place, and then with each change until the job has ended.
 
     `state` comes when the state changes, `place` while the job waits and its position, reason or estimate
-    moves, `result` once at the end. With `Last-Event-ID` the stream goes on after that event; if that is too
-    long ago a `reset` comes first, and then the present. 204 if that event was the last one.
+    moves, `output` and `progress` while it runs, `result` once at the end. With `Last-Event-ID` the stream
+    goes on after that event; if that is too long ago a `reset` comes first, and then the present. 204 if that
+    event was the last one.
     """
     watch = await desk.watch(queue, id, version, last_event_id or None)
     return Response(status_code=204) if watch is None else EventStream(watch)

@@ -7,10 +7,16 @@ from maitred.errors import StoreError
 from maitred.http.answer import answer, problem, problem_answer
 from maitred.http.describe import answers
 from maitred.http.incoming import TheDesk
+from maitred.service.health import trouble
 
 router = APIRouter(tags=["health"], default_response_class=Response)
 
 _LIVES = {"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]}
+_READY = {
+    "type": "object",
+    "properties": {"status": {"type": "string"}, "workers": {"type": "array", "items": {"type": "object"}}},
+    "required": ["status", "workers"],
+}
 
 
 @router.get("/healthz", summary="The process lives", responses=answers({200: _LIVES}))
@@ -19,15 +25,19 @@ async def healthz() -> Response:
     return answer({"status": "ok"})
 
 
-@router.get("/readyz", summary="The store answers, and workers take", responses=answers({200: _LIVES}))
+@router.get("/readyz", summary="The store answers, and workers take", responses=answers({200: _READY}))
 async def readyz(request: Request, desk: TheDesk) -> Response:
-    """Answer 200 if the store does, and the worker in this process, if there is one, takes jobs; else 503."""
-    taking = request.app.state.taking
+    """Answer 200 if the store does, and each worker in this process takes jobs; else 503, with the reason.
+
+    A worker takes jobs if it took one or waited for one within the last ten seconds.
+    """
+    workers = request.app.state.workers()
+    shown = [each.document() for each in workers]
     try:
         await desk.stores.ping()
-        takes = taking is None or await taking()
+        why = trouble(workers)
     except StoreError as error:
-        return problem_answer(problem(503, "not-ready", "Not ready", str(error)))
-    if not takes:
-        return problem_answer(problem(503, "not-ready", "Not ready", "the worker does not take jobs"))
-    return answer({"status": "ready"})
+        why = str(error)
+    if why:
+        return problem_answer(problem(503, "not-ready", "Not ready", why) | {"workers": shown})
+    return answer({"status": "ready", "workers": shown})

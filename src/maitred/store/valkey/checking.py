@@ -12,6 +12,7 @@ PARTS = (
     ("check_notices", ("notices", "notices_due", "notice_heads", "telling_jobs", "abandon", "abandon_next")),
     ("check", ("jobs", "stacks", "nonces", "places", "own", "ids", "ended", "kept", "expiry")),
     ("check_ledger", ("held_jobs", "held", "holds", "outbox")),
+    ("check_output", ("outputs", "named_artifacts", "artifacts", "about")),
     ("check_batches", ("batch_jobs", "batch_rows", "batches", "batch_ids", "batch_holds")),
     ("check_batches", ("batch_list", "batch_age", "batch_work", "batch_send", "batch_counts")),
     ("check_ledger", ("counters",)),

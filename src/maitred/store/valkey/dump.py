@@ -2,22 +2,26 @@
 
 import json
 import struct
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any
 
 from maitred.core.batch import Row
 from maitred.core.job import Band, Lane, Phase, Place, Submitter
+from maitred.core.sayings import Spoken
 from maitred.core.settings import Settings
 from maitred.core.snapshot import HoldState, Pool, Snapshot, WorkerState, without_wakes
 from maitred.store.valkey.batches import decode_batch, decode_row, rows_said
 from maitred.store.valkey.keys import NAMES
-from maitred.store.valkey.notices import decode_head, decode_notice, decode_tries
+from maitred.store.valkey.notices import decode_head as decode_notices_head
+from maitred.store.valkey.notices import decode_notice, decode_tries
+from maitred.store.valkey.pieces import decode_artifact, decode_chunk, decode_head
 from maitred.store.valkey.records import (
     decode_hold,
     decode_job,
     decode_lease,
     decode_message,
+    raw,
     text,
     untold_in,
 )
@@ -73,6 +77,7 @@ def read_dump(flat: list[Any], settings: Settings) -> Snapshot:
     _read_batches(snapshot, keys, values)
     _read_exempt(snapshot, keys)
     snapshot.unsaid = sorted(int.from_bytes(m, "big") for m, _ in _scored(keys.get("Outbox", [])))
+    _read_outputs(snapshot, keys)
     snapshot.gone = [text(id) for id in keys.get("Gone", [])]
     for name, content in _named(keys, "Recent"):
         snapshot.recent[Submitter.read(name)] = [int(score) for _, score in _scored(content)]
@@ -83,7 +88,7 @@ def _read_notices(
     snapshot: Snapshot, keys: dict[str, Any], extras: dict[bytes, bytes], tries: dict[bytes, bytes]
 ) -> None:
     """Read what submitters are to be told; every version counts what it has to tell."""
-    heads = {text(id): decode_head(head) for id, head in _pairs(keys.get("NoticeHeads", [])).items()}
+    heads = {text(id): decode_notices_head(head) for id, head in _pairs(keys.get("NoticeHeads", [])).items()}
     snapshot.notice_locks = {id: lock for id, (_, lock) in heads.items()}
     snapshot.notices_due = {text(id): int(at) for id, at in _scored(keys.get("NoticesDue", []))}
     for id, content in _named(keys, "Notices"):
@@ -203,6 +208,21 @@ def _rows(keys: dict[str, Any], id: str) -> dict[str, Row]:
     return {job: rows[job] for job in order}
 
 
+def _read_outputs(snapshot: Snapshot, keys: dict[str, Any]) -> None:
+    """Read what runs said and left behind; a stream's head must say what it holds."""
+    for name, content in _named(keys, "Output"):
+        kept = _pairs(content)
+        first, last, size, speaker, heard = decode_head(kept.pop(b""))
+        chunks = [decode_chunk(int(number), kept[number]) for number in sorted(kept, key=int)]
+        spoken = Spoken(last, size, deque(chunks), speaker, heard)
+        snapshot.outputs[int.from_bytes(raw(name), "big")] = spoken
+        if spoken.first != first:
+            raise ValueError(f"a stream is said to begin with {first}, it has {sorted(kept)}")
+    for name, content in _named(keys, "Artifacts"):
+        files = [decode_artifact(text(file), kept) for file, kept in _pairs(content).items()]
+        snapshot.files[int.from_bytes(raw(name), "big")] = sorted(files)
+
+
 def _read_exempt(snapshot: Snapshot, keys: dict[str, Any]) -> None:
     waiting = Counter(
         job.submitter for job in snapshot.jobs.values() if job.exempt and job.phase is Phase.WAITING
@@ -223,6 +243,7 @@ def _read_workers(snapshot: Snapshot, keys: dict[str, Any]) -> None:
         )
         for name, content in _named(keys, "Leases")
     }
+    about = {text(name): said for name, said in _pairs(keys.get("About", [])).items()}
     for raw_name, info in _pairs(keys.get("WorkerInfo", [])).items():
         name = text(raw_name)
         snapshot.workers[name] = WorkerState(
@@ -232,9 +253,10 @@ def _read_workers(snapshot: Snapshot, keys: dict[str, Any]) -> None:
             lease_end=ends.pop(name),
             serves=frozenset(crews[text(info[3:])]),
             holds=tuple(leases.pop(name, ())),
+            about=about.pop(name, b""),
         )
-    if free or ends or leases:
-        raise ValueError(f"workers that are not there: {free} {ends} {leases}")
+    if free or ends or leases or about:
+        raise ValueError(f"workers that are not there: {free} {ends} {leases} {about}")
     for name, content in _named(keys, "Inbox"):
         kept = without_wakes([decode_message(message) for message in content])
         if kept:

@@ -55,6 +55,9 @@ NAMES = {
     "Stopping": "Stopping",  # hash: record of a run that is being stopped -> job id; i + job id -> how many
     "Events": "Events",  # stream: what changed, an entry for each call, while a server listens
     "Inbox": "Inbox.",  # + worker: list of what it is told
+    "About": "About",  # hash: worker -> JSON, what it says about itself
+    "Output": "Output.",  # + record: hash, number -> a piece of what its runs said; '' -> first, last, bytes
+    "Artifacts": "Artifacts.",  # + record: hash, name of a file that is kept -> its type and content
 }
 
 
@@ -66,6 +69,11 @@ def prefix(queue: str) -> str:
 def floor(queue: str) -> str:
     """Give the key that every script call declares."""
     return prefix(queue) + NAMES["Floor"]
+
+
+def settings(queue: str) -> str:
+    """Give where a queue's settings are."""
+    return prefix(queue) + NAMES["Settings"]
 
 
 def events(queue: str) -> str:

@@ -17,6 +17,7 @@ from maitred.core.events import (
     Lowered,
     Noticed,
     Removed,
+    Said,
     Started,
     Stopping,
     Taken,
@@ -28,6 +29,7 @@ from maitred.store.valkey.records import text
 _HEAD = struct.Struct("<dd")
 _START = struct.Struct("<8sIHBBdd")
 _LOWERED = struct.Struct("<8sBd")
+_SAID = struct.Struct("<8sd")
 _ORDER = 16
 
 
@@ -87,6 +89,11 @@ def _versioned(blob: bytes, at: int) -> tuple[Event, int]:
     return Versioned(_record(blob, at), _record(blob, at + 8)), at + 16
 
 
+def _said(blob: bytes, at: int) -> tuple[Event, int]:
+    record, last = _SAID.unpack_from(blob, at)
+    return Said(int.from_bytes(record, "big"), int(last)), at + _SAID.size
+
+
 def _batch(blob: bytes, at: int) -> tuple[Event, int]:
     end = at + 1 + blob[at]
     return BatchChanged(text(blob[at + 1 : end])), end
@@ -104,6 +111,7 @@ _READ: dict[int, Callable[[bytes, int], tuple[Any, int]]] = {
     ord("C"): _of_record(Changed),
     ord("D"): _of_record(Deleted),
     ord("V"): _versioned,
+    ord("O"): _said,
     ord("H"): lambda _, at: (HouseChanged(), at),
     ord("B"): _batch,
     ord("N"): lambda _, at: (Noticed(), at),

@@ -6,6 +6,7 @@ microseconds fit a double until the year 2255.
 
 import json
 import struct
+from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from maitred.core.floor import Kind
@@ -25,10 +26,12 @@ from maitred.core.job import (
     Start,
     Stop,
     Submitter,
+    Typed,
     View,
     Wake,
 )
 from maitred.core.occupancy import Running
+from maitred.core.output import ArtifactView
 from maitred.core.snapshot import HoldState
 
 _ORDER = struct.Struct("<BBBBddBd")
@@ -38,6 +41,7 @@ _LEDGER = struct.Struct("<d")
 _SAID = struct.Struct("<BdddBI")
 _START = struct.Struct("<8s16sddIH")
 _TOLD = struct.Struct("<8s16sd")
+_TYPED = struct.Struct("<8s16sHH")
 _RUN = struct.Struct("<BIHdd")
 _LENGTH = struct.Struct("<H")
 _TELLING = struct.Struct("<BdI")
@@ -242,7 +246,7 @@ def encode_record(job: Job) -> bytes:
 
 
 def encode_extra(job: Job) -> bytes:
-    """Write what only some jobs have."""
+    """Write what only some jobs have, without what their runs said and left behind elsewhere."""
     batch, profile, ledger = raw(job.batch), raw(job.profile), raw(job.ledger)
     hold = f"{job.hold.at} {encode_pause(job.hold.by, job.hold.reason)}".encode() if job.hold else b""
     return b"".join(
@@ -254,17 +258,16 @@ def encode_extra(job: Job) -> bytes:
             _long(hold),
             _LENGTH.pack(len(ledger)) + ledger,
             _LEDGER.pack(job.status),
+            _long(b""),
+            _long(b""),
             _TELLING.pack(job.callback, job.abandon, 0),
         )
     )
 
 
 def untold_in(extra: bytes) -> int:
-    """Give how many notices a job says are untold."""
-    reader = Reader(extra, 0)
-    _batch, _profile, _space = reader.take(2), reader.take(2), reader.number()
-    _identifiers, _hold, _ledger, _status = reader.take(4), reader.take(4), reader.take(2), reader.number()
-    return int(_TELLING.unpack_from(extra, reader.at)[2])
+    """Give how many notices a job says are untold: the last of its extras."""
+    return int.from_bytes(extra[-4:], "little")
 
 
 def _long(data: bytes) -> bytes:
@@ -277,8 +280,15 @@ def _read_extra(job: Job, extra: bytes) -> None:
     job.identifiers, hold = reader.take(4), reader.take(4)
     job.hold = decode_hold(f"job:{job.id}", hold) if hold else None
     job.ledger, job.status = text(reader.take(2)), int(reader.number())
+    job.progress = reader.take(4)
+    job.artifacts = tuple(_artifacts(Reader(reader.take(4), 0)))
     callback, abandon, _ = _TELLING.unpack_from(extra, reader.at)
     job.callback, job.abandon = bool(callback), int(abandon)
+
+
+def _artifacts(reader: Reader) -> Iterator[ArtifactView]:
+    while reader.at < len(reader.data):
+        yield ArtifactView(text(reader.take(2)), text(reader.take(2)), int(reader.number()))
 
 
 def _runs(reader: Reader) -> list[Run]:
@@ -398,6 +408,10 @@ def decode_message(data: bytes) -> Message:
         return Wake()
     if kind == b"S":
         return decode_start(data)
+    if kind == b"T":
+        record, token, columns, rows = _TYPED.unpack_from(data, 1)
+        size = (columns, rows) if columns else None
+        return Typed(Lease(int.from_bytes(record, "big"), token), data[1 + _TYPED.size :], size)
     record, token, time = _TOLD.unpack_from(data, 1)
     lease, code = Lease(int.from_bytes(record, "big"), token), text(data[1 + _TOLD.size :])
     return Stop(lease, code, int(time)) if kind == b"X" else Lower(lease, int(time), code)

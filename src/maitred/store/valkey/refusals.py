@@ -8,12 +8,14 @@ from maitred.errors import (
     BatchSealed,
     BatchUnfinished,
     Interactive,
+    LeaseLost,
     LockLost,
     LongerDuration,
     MaitredError,
     NotFailed,
     NotHeld,
     NotMovable,
+    NotRunning,
     NotWaiting,
     OtherNonce,
     OtherSubmitter,
@@ -38,6 +40,8 @@ _REFUSALS: dict[bytes, type[MaitredError]] = {
     b"reporting": BatchReporting,
     b"unfinished": BatchUnfinished,
     b"lock-lost": LockLost,
+    b"lease-lost": LeaseLost,
+    b"not-running": NotRunning,
 }
 
 

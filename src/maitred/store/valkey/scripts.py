@@ -9,10 +9,11 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
-from maitred.core import floor, gate, house, ledger, line, notices, seating, stages
+from maitred.core import floor, gate, house, ledger, line, notices, sayings, seating, speaking, stages
 from maitred.core.classes import WHOLE
 from maitred.core.job import BLOCKED, COMMAND, DEFAULT_PRIORITY, LACKING
 from maitred.store.valkey.keys import NAMES
+from maitred.store.valkey.pieces import STREAMS
 
 SCHEMA = 4
 LIBRARY_ORDER = (
@@ -20,6 +21,7 @@ LIBRARY_ORDER = (
     "news",
     "batches",
     "state",
+    "speech",
     "line",
     "floor",
     "delay",
@@ -62,6 +64,10 @@ BOUNDS = {
     "MOST_SLOTS": floor.MOST_SLOTS,
     "DELAY_STEP": line.DELAY_STEP,
     "WHOLE": WHOLE,
+    "PIECE_COST": sayings.PIECE_COST,
+    "DROPPED_PER_SAYING": sayings.DROPPED_PER_SAYING,
+    "UNREAD_BEFORE_TYPED": speaking.UNREAD_BEFORE_TYPED,
+    "PROGRESS": STREAMS.index("progress"),
 }
 
 

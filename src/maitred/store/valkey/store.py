@@ -31,6 +31,7 @@ from maitred.core.job import (
 )
 from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import Snapshot
+from maitred.errors import UnknownQueue
 from maitred.store.port import (
     Clock,
     Dice,
@@ -49,9 +50,10 @@ from maitred.store.valkey.coalesce import Coalescer
 from maitred.store.valkey.connection import Address
 from maitred.store.valkey.dump import read_dump
 from maitred.store.valkey.keyring import ValkeyKeyring
-from maitred.store.valkey.ledger import LedgerVerbs
 from maitred.store.valkey.news import read_entry
 from maitred.store.valkey.notices import NoticeVerbs
+from maitred.store.valkey.output import OutputVerbs
+from maitred.store.valkey.pieces import encode_parts
 from maitred.store.valkey.records import (
     Page,
     decode_holds,
@@ -73,7 +75,7 @@ def _random_bytes() -> bytes:
     return os.urandom(16)
 
 
-class ValkeyStore(LedgerVerbs, NoticeVerbs):
+class ValkeyStore(OutputVerbs, NoticeVerbs):
     """One queue on a server."""
 
     def __init__(
@@ -93,6 +95,13 @@ class ValkeyStore(LedgerVerbs, NoticeVerbs):
         written = json.dumps(asdict(settings), separators=(",", ":"), sort_keys=True)
         self._refuse(await self._call("configure", written, len(settings.stages)))
         await self._calls.command("SADD", keys.QUEUES, self.queue)
+
+    async def settings(self) -> Settings:
+        """Show the queue's settings."""
+        written = await self._calls.command("GET", keys.settings(self.queue))
+        if written is None:
+            raise UnknownQueue(self.queue)
+        return _read_settings(written)
 
     async def put(self, orders: Sequence[Order]) -> list[Put | Refusal]:
         """Create or update jobs in turn."""
@@ -151,9 +160,9 @@ class ValkeyStore(LedgerVerbs, NoticeVerbs):
         """Start again."""
         await self._call("resume")
 
-    async def join(self, worker: str, slots: int, serves: Sequence[str]) -> Shift:
+    async def join(self, worker: str, slots: int, serves: Sequence[str], about: bytes = b"") -> Shift:
         """Let a worker in."""
-        return await self._shift("join", [], worker, slots, *sorted(serves))
+        return await self._shift("join", [], worker, slots, about, *sorted(serves))
 
     async def take(self, worker: str) -> Shift:
         """Give the worker what it has room for."""
@@ -171,6 +180,7 @@ class ValkeyStore(LedgerVerbs, NoticeVerbs):
                 raw(result.message),
                 result.result,
                 encode_said(result),
+                encode_parts(result.said),
             )
         return await self._shift("finish", [result.lease for result in results], worker, *args)
 
@@ -280,9 +290,9 @@ class ValkeyStore(LedgerVerbs, NoticeVerbs):
             limits=shown.limits,
             used=shown.used,
             workers=[
-                WorkerView(text(name), slots, busy, bool(draining), tuple(serves[text(crew)]), end)
-                for name, slots, draining, crew, end, busy in (
-                    workers[i : i + 6] for i in range(0, len(workers), 6)
+                WorkerView(text(name), slots, busy, bool(draining), tuple(serves[text(crew)]), end, about)
+                for name, slots, draining, crew, end, busy, about in (
+                    workers[i : i + 7] for i in range(0, len(workers), 7)
                 )
             ],
             holds=decode_holds(holds),

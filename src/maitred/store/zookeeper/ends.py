@@ -33,7 +33,7 @@ class Ends:
             try:
                 entry = await self._end(run, result, carries_on=carries_on)
             except TooLarge as error:
-                result = Finish(result.lease, "result", str(error))
+                result = Finish(result.lease, "result", str(error), said=result.said)
                 entry = await self._end(run, result, carries_on=False)
         except (Conflict, NotFound):
             return None

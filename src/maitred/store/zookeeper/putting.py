@@ -1,7 +1,8 @@
 """PUT where the ledger is a tree: a new job has its id and its state there before it has a place in line.
 
 A crash between the two leaves a pending job in the tree, which is brought into the line when the two are next
-compared. Where the line refuses a job, what was made in the tree is taken back.
+compared; that may also happen while its PUT is under way, and then the line knows it. Where the line refuses
+a job, or another waits for its key by now, what was made in the tree is taken back.
 """
 
 from collections.abc import Iterator, Sequence
@@ -201,7 +202,7 @@ class Putting:
             plan, order = plans[number], passed[number]
             answers[number] = answer
             if plan.waits and isinstance(answer, Put) and answer.outcome == "known":
-                again.append(plan)  # it began in the meantime, so this is its next version
+                again.append(plan)  # it began in the meantime, or the line has heard as much from the tree
             elif not plan.waits and order.ledger:
                 answers[number] = await self._made(plan, order, answer)
         for plan in again:
@@ -211,12 +212,16 @@ class Putting:
 
     async def _made(self, plan: Plan, order: Order, answer: Answer) -> Answer:
         """Look at what the line did with a job that is new in the tree."""
-        if isinstance(answer, Put) and answer.outcome == "known":
-            return answer._replace(outcome="next-version" if plan.live else "created")
-        if not isinstance(answer, Put) or answer.outcome not in ("created", "next-version"):
-            older = plan.view.job.ledger if plan.view and order.batch == plan.view.job.batch else ""
-            await self.intake.take_back(order.ledger, order.id, older)
-        return answer
+        if isinstance(answer, Put):
+            if answer.outcome in ("created", "next-version"):
+                return answer
+            view = await self.bridge.version(order.id, answer.version)
+            if view and view.job.ledger == order.ledger:
+                return answer._replace(outcome="next-version" if plan.live else "created")
+        older = plan.view.job.ledger if plan.view and order.batch == plan.view.job.batch else ""
+        await self.intake.take_back(order.ledger, order.id, older)
+        # Where another job waits for the key by now, this is a PUT of that job.
+        return (await self.put([plan.order]))[0] if isinstance(answer, Put) else answer
 
     async def _note_delays(
         self, plans: Sequence[Plan], passed: dict[int, Order], answers: dict[int, Answer]

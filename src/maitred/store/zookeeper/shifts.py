@@ -27,10 +27,10 @@ class Shifts:
             task.cancel()
         await asyncio.gather(*self._parked.values(), return_exceptions=True)
 
-    async def join(self, worker: str, slots: int, serves: Sequence[str]) -> Shift:
+    async def join(self, worker: str, slots: int, serves: Sequence[str], about: bytes = b"") -> Shift:
         """Let a worker in."""
         self._serves[worker] = frozenset(serves)
-        return await self._answer(worker, await self.bridge.line.join(worker, slots, serves))
+        return await self._answer(worker, await self.bridge.line.join(worker, slots, serves, about))
 
     async def take(self, worker: str) -> Shift:
         """Give the worker what it has room for."""

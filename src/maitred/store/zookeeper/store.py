@@ -205,9 +205,9 @@ class TreeStore(PassingOn):
 
     # ---------------------------------------------------------------- workers
 
-    async def join(self, worker: str, slots: int, serves: Sequence[str]) -> Shift:
+    async def join(self, worker: str, slots: int, serves: Sequence[str], about: bytes = b"") -> Shift:
         """Let a worker in."""
-        return await self.shifts.join(worker, slots, serves)
+        return await self.shifts.join(worker, slots, serves, about)
 
     async def take(self, worker: str) -> Shift:
         """Give the worker what it has room for."""

@@ -1,9 +1,10 @@
 -- finish: takes in how runs ended that the worker still holds, and gives it what comes next, in one round trip: the
 -- next stage of the same job where it can go on with it, and then whoever can be seated.
--- args: now, dice, worker, then six for each job: record, token, code, message, result, what else its stage said
+-- args: now, dice, worker, then seven for each job: record, token, code, message, result, what else its stage said, the
+--   run's last words (see lib/speech.lua)
 -- answers: {known, next_at, {lost records}, {starts}, now}
 -- flags: allow-oom
-local FLAGS_AT = 6
+local FLAGS_AT, ATTEMPT_AT, WITH_PROGRESS = 6, 11, 1
 
 -- What a stage said beside its end: whether it failed only for a while, priority, space, identifiers, status.
 local function read_said(bytes)
@@ -73,10 +74,11 @@ local function settle_run(q, w, mine, lease, args)
   local code, message, result, said = args[at + 2], args[at + 3], args[at + 4], read_said(args[at + 5])
   log(q, r, lease, code)
   take_in(q, r, said)
+  speech.say(q, r, args[at + 6])
   touch(q, r)
   if lease.kind ~= INTERACTIVE_RUN then
     if code ~= '' and said.transient and r.attempt < q.settings.attempts then
-      back_off(q, r, code, message, (at - 4) / 6)
+      back_off(q, r, code, message, (at - 4) / 7)
       return nil
     end
     if code == '' and r.stage < #q.settings.stages then return next_stage(q, w, mine, r, message, result) end
@@ -94,9 +96,13 @@ local function end_plain(q, leases, args, lost)
     local at, bytes = lease.at, kept[i]
     if not bytes or SETTLED[lease.stopping] then
       lost[#lost + 1] = lease.record
-    elseif q.settings.staged or args[at + 5] ~= '' or string.byte(bytes, FLAGS_AT) >= EXTRA then
+    elseif q.settings.staged or args[at + 5] ~= '' or string.byte(bytes, FLAGS_AT) >= EXTRA
+      or string.byte(args[at + 6]) == WITH_PROGRESS then
       rest[#rest + 1] = lease
     else
+      if args[at + 6] ~= '' then
+        speech.add(q, lease.record, (struct.unpack('<H', bytes, ATTEMPT_AT)), args[at + 6])
+      end
       ended[#ended + 1] = lease.record
       ended[#ended + 1] = end_run(q, lease.record, bytes, lease, args[at + 2], args[at + 3], args[at + 4])
     end
@@ -110,7 +116,7 @@ verb.finish = function(keys, args)
   if not q then return fault end
   catch_up(q)
   local w = worker_at(q, args[3])
-  local leases, lost = held(w, args, 4, 6)
+  local leases, lost = held(w, args, 4, 7)
   local carried = {}
   if #leases > 0 then
     local rest = end_plain(q, leases, args, lost)

@@ -75,7 +75,7 @@ local function update(q, r, o, body)
   if sure_of(q, o.elastic == 1, o.duration, o.level) > sure_of(q, has(r, ELASTIC), r.duration, r.level) then
     return 'longer-duration'
   end
-  if o.more and o.ledger ~= '' and o.ledger == extra_of(q, r).ledger and o.status > extra_of(q, r).status then
+  if o.more and o.ledger ~= '' and o.ledger == extra_of(q, r).ledger then
     change_extra(q, r).status = o.status
   end
   if q.settings.staged and r.stage > 0 then o.need = r.need end
@@ -123,11 +123,14 @@ local function unended(q, r)
   return r
 end
 
--- A job that is here under this id of the ledger's tree is passed over, unless it is the one to update.
+-- A job of the ledger's tree that is here is passed over, or another that waits for its key; news of it counts.
 local function known_in_ledger(q, o, newest)
+  local waits = newest and (newest.phase == 'W' or newest.phase == 'H')
   local r = newest
   while r and extra_of(q, r).ledger ~= o.ledger do r = r.previous > 0 and job_at(q, key8(r.previous)) or nil end
-  if r and (r ~= newest or (r.phase ~= 'W' and r.phase ~= 'H')) then return { 'known', r.record, r.version } end
+  if not r and waits and extra_of(q, newest).ledger ~= '' then return { 'known', newest.record, newest.version } end
+  if not r or (waits and r == newest and o.status > extra_of(q, r).status) then return nil end
+  return { 'known', r.record, r.version }
 end
 
 -- A key that the batch has is passed over by those that only create.

@@ -82,9 +82,10 @@ local function bring(q, r, e, x)
   end
   mark(r, ELASTIC, has(e, ELASTIC))
   mark(r, EXEMPT, has(e, EXEMPT))
-  local kept, ledger, untold = change_extra(q, r), extra_of(q, r).ledger, extra_of(q, r).untold
+  local kept = change_extra(q, r)
+  local ledger, progress, artifacts, untold = kept.ledger, kept.progress, kept.artifacts, kept.untold
   for name, value in pairs(x) do kept[name] = value end
-  kept.ledger, kept.untold = ledger, untold
+  kept.ledger, kept.progress, kept.artifacts, kept.untold = ledger, progress, artifacts, untold
 end
 
 local function restore(q, bytes, extra, body, data)

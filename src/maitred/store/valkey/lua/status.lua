@@ -1,7 +1,7 @@
 -- status: shows the queue: counts, slots, workers, settings, and why it is paused.
 -- args: now, dice
 -- answers: {now, paused, limits, used, space, {counts: pending, held, failed, completed, each stage}, jobs, waiting, free,
---   settings, crews, {name, slots, draining, crew, lease end, leases, …}, {flag, who holds it and why, …}}
+--   settings, crews, {name, slots, draining, crew, lease end, leases, about, …}, {flag, who holds it and why, …}}
 -- flags: no-writes
 verb.status = function(keys, args)
   local q, fault = open(keys, args)
@@ -10,7 +10,8 @@ verb.status = function(keys, args)
   for i = 1, #flat, 2 do
     local w = worker_at(q, flat[i])
     if w then
-      for _, fact in ipairs({ w.name, w.slots, w.draining and 1 or 0, w.crew, tonumber(flat[i + 1]), w.busy }) do
+      for _, fact in ipairs({ w.name, w.slots, w.draining and 1 or 0, w.crew, tonumber(flat[i + 1]), w.busy,
+        call('HGET', q.prefix .. K.About, w.name) or '' }) do
         workers[#workers + 1] = fact
       end
     end

@@ -37,6 +37,12 @@ function checking.scan(command, key, cursor, size)
   return got[1] == '0' and '' or got[1], got[2]
 end
 
+-- The keys of one kind, page by page.
+function checking.scan_keys(q, name, cursor, size)
+  local got = call('SCAN', cursor, 'MATCH', q.prefix .. name .. '*', 'COUNT', size)
+  return got[1] == '0' and '' or got[1], got[2]
+end
+
 -- Looks at all sorted sets of one kind, page by page. Of one that does not fit into the page the caller gets a cursor
 -- of its own, `@rank key`.
 function checking.each_set(q, name, cursor, size, look)
@@ -47,8 +53,9 @@ function checking.each_set(q, name, cursor, size, look)
     look(key, members)
     return #members == size and '@' .. (first + size) .. ' ' .. key or '', #members
   end
-  local got, seen = call('SCAN', cursor, 'MATCH', q.prefix .. name .. '*', 'COUNT', size), 0
-  for _, found in ipairs(got[2]) do
+  local next_cursor, keys = checking.scan_keys(q, name, cursor, size)
+  local seen = 0
+  for _, found in ipairs(keys) do
     local count = call('ZCARD', found)
     if seen + count <= size then
       look(found, call('ZRANGE', found, 0, -1))
@@ -57,7 +64,7 @@ function checking.each_set(q, name, cursor, size, look)
       q.long[#q.long + 1] = '@0 ' .. found
     end
   end
-  return got[1] == '0' and '' or got[1], seen
+  return next_cursor, seen
 end
 
 -- Looks at one page of one sorted set.

@@ -19,11 +19,11 @@ local NO_END = struct.pack(END, 0, '', 0, '', 0, '')
 local LEASE = '<c16ddBBBdBc0Bc0'
 local START = '<c1c8c16ddI4HHc0Hc0I4c0I4c0Hc0d'
 -- What only some jobs have: batch, profile, space needed, identifiers, their own hold, their id and the version of
--- their state in the ledger's tree, whether their submitter is told of them, after what time without a watcher they are
--- given up, and how many notices are untold.
-local EXTRAS = '<Hc0Hc0dI4c0I4c0Hc0dBdI4'
+-- their state in the ledger's tree, how far their run says that it is, what files are kept of them, whether their
+-- submitter is told of them, after what time without a watcher they are given up, and how many notices are untold.
+local EXTRAS = '<Hc0Hc0dI4c0I4c0Hc0dI4c0I4c0BdI4'
 local NO_EXTRA = { batch = '', profile = '', space = 0, identifiers = '', hold = '', ledger = '', status = 0,
-  callback = 0, abandon = 0, untold = 0 }
+  progress = '', artifacts = '', callback = 0, abandon = 0, untold = 0 }
 
 local function key8(number)
   return struct.pack('>I8', number)
@@ -52,15 +52,17 @@ local function encode_job(r)
 end
 
 local function decode_extra(bytes)
-  local batch, profile, space, identifiers, hold, ledger, status, callback, abandon, untold =
+  local batch, profile, space, identifiers, hold, ledger, status, progress, artifacts, callback, abandon, untold =
     struct.unpack(EXTRAS, bytes)
   return { batch = batch, profile = profile, space = space, identifiers = identifiers, hold = hold, ledger = ledger,
-    status = status, callback = callback, abandon = abandon, untold = untold }
+    status = status, progress = progress, artifacts = artifacts, callback = callback, abandon = abandon,
+    untold = untold }
 end
 
 local function encode_extra(x)
   return struct.pack(EXTRAS, #x.batch, x.batch, #x.profile, x.profile, x.space, #x.identifiers, x.identifiers,
-    #x.hold, x.hold, #x.ledger, x.ledger, x.status, x.callback, x.abandon, x.untold)
+    #x.hold, x.hold, #x.ledger, x.ledger, x.status, #x.progress, x.progress, #x.artifacts, x.artifacts, x.callback,
+    x.abandon, x.untold)
 end
 
 local function decode_lease(bytes)

@@ -55,6 +55,7 @@ local function forget_worker(q, w)
   list_free(q, w)
   call('ZREM', q.prefix .. K.Workers, w.name)
   call('HDEL', q.prefix .. K.WorkerInfo, w.name)
+  call('HDEL', q.prefix .. K.About, w.name)
   call('DEL', q.prefix .. K.Inbox .. w.name, w.leases)
   q.sent[w.name] = nil
 end

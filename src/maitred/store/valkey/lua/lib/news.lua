@@ -35,6 +35,11 @@ function tell.version(q, older, newer)
   note(q, 'V' .. older .. newer)
 end
 
+-- A run said something; `last` is the number of the last piece.
+function tell.said(q, record, last)
+  note(q, struct.pack('<c1c8d', 'O', record, last))
+end
+
 -- Workers, settings or the pause changed: better look again.
 function tell.house(q)
   if q.news then note(q, 'H') end

@@ -243,6 +243,7 @@ local function start_job(q, r, worker, level, body, data)
     mark(r, PROVISIONED, true)
     q.space_used = q.space_used + extra_of(q, r).space
   end
+  if r.flags >= EXTRA and extra_of(q, r).progress ~= '' then change_extra(q, r).progress = '' end
   touch(q, r)
   local kind, duration = terms(q, r, level)
   local list, used = worker.starts, q.used

@@ -135,7 +135,8 @@ local function open(keys, args)
     lease_at = lease_at, alarm = alarm, slots = slots, stops = stops, halts = halts, elastics = elastics,
     cut_at = cut_at, listened_until = listened_until, told = told, news = now < listened_until and {}, used = used,
     counts = counts, more = false, overdue_at = NEVER, flags = flags, returning = returning, space_used = space_used,
-    batches_made = batches_made, trash = trash, abandon_at = abandon_at, noticed = false, batches = false, rows = false, extras = false, data = false,
+    batches_made = batches_made, trash = trash, abandon_at = abandon_at, noticed = false, batches = false,
+    rows = false, extras = false, data = false, unlinked = false,
     settings = settings, crews = remember(got[3] or '{}', read_crews),
     lanes = remember(got[4] or '[]', read_lanes), keys_of_lane = remember(prefix, keys_cache),
     jobs = {}, dirty = {}, bodies = {}, adds = {}, sent = {}, ids = {} }
@@ -293,6 +294,9 @@ local function forget(q, r)
   if q.extras then q.extras[record] = nil end
   if q.data then q.data[record] = nil end
   call('HDEL', q.prefix .. K.Jobs, record, 'b' .. record)
+  q.unlinked = q.unlinked or {}
+  q.unlinked[#q.unlinked + 1] = q.prefix .. K.Output .. record
+  if has(r, EXTRA) then q.unlinked[#q.unlinked + 1] = q.prefix .. K.Artifacts .. record end
   if has(r, EXTRA) or q.settings.staged then
     call('HDEL', q.prefix .. K.Jobs, 'x' .. record, 'd' .. record, 'n' .. record)
   end
@@ -367,6 +371,9 @@ local function close(q)
   if count > 0 then write_hash(q.prefix .. K.Jobs, jobs) end
   write_ids(q)
   if q.batches then batch.save(q) end
+  for first = 1, #(q.unlinked or NOTHING), PIECE do
+    call('UNLINK', unpack(q.unlinked, first, math.min(first + PIECE - 1, #q.unlinked)))
+  end
   for worker, messages in pairs(q.sent) do
     call('RPUSH', q.prefix .. K.Inbox .. worker, unpack(messages))
   end

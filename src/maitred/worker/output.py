@@ -1,0 +1,110 @@
+"""What a program prints: read as fast as it comes, the last part kept, the first part streamed.
+
+A program that prints ten gigabytes costs no more memory than one that prints a page. Whoever watches sees the
+beginning live, up to the queue's limit; when the program ends, the last part with a count of what was cut.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable
+
+from maitred.core.output import Stream
+
+TAIL_LIMIT = 64 * 1024
+_PIPE = 1 << 20
+
+OnOutput = Callable[[Stream, bytes], None]
+# The stream, the data, and how many bytes before it were left out.
+Say = Callable[[Stream, bytes, int], None]
+
+
+class Tail:
+    """The last part of what was printed, and how much there was."""
+
+    def __init__(self) -> None:
+        self.kept = bytearray()
+        self.size = 0
+
+    def add(self, data: bytes) -> None:
+        """Take more."""
+        self.size += len(data)
+        self.kept += data
+        if len(self.kept) > 4 * TAIL_LIMIT:
+            del self.kept[:-TAIL_LIMIT]
+
+    def text(self) -> str:
+        """Give the text, with a note where its beginning was cut."""
+        kept = bytes(self.kept[-TAIL_LIMIT:])
+        cut = self.size - len(kept)
+        note = f"[{cut} bytes cut]\n" if cut else ""
+        return note + kept.decode("utf-8", "replace")
+
+
+class Printed(asyncio.Protocol):
+    """One stream of a program: a pipe that it prints into, read by the loop.
+
+    The pipe is not the program's own object, so that waiting for its end does not wait for others who still
+    hold the other side.
+    """
+
+    def __init__(self, stream: Stream, heard: OnOutput | None) -> None:
+        self.stream, self._heard = stream, heard
+        self.tail = Tail()
+        self.over = asyncio.get_running_loop().create_future()
+        self._out, self.into = os.pipe()
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(self.into, fcntl.F_SETPIPE_SZ, _PIPE)
+
+    async def listen(self) -> asyncio.ReadTransport:
+        """Begin to read; `over` tells the end."""
+        pipe = os.fdopen(self._out, "rb", 0)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: self, pipe)
+        return transport
+
+    def close(self) -> None:
+        """Give up a pipe that was never read from."""
+        os.close(self._out)
+
+    def data_received(self, data: bytes) -> None:
+        """Keep what came, and pass it on."""
+        self.tail.add(data)
+        if self._heard:
+            self._heard(self.stream, data)
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """Tell that no more will come."""
+        if not self.over.done():
+            self.over.set_result(None)
+
+
+class Telling:
+    """Streams the beginning of what a run prints, up to a limit, and at its end the last part of each stream.
+
+    `say` gets the parts in order. What lies between is counted, and the last part says how much it was.
+    """
+
+    def __init__(self, say: Say, limit: int) -> None:
+        self._say, self._left = say, limit
+        self._tails: dict[Stream, Tail] = {}
+
+    def heard(self, stream: Stream, data: bytes) -> None:
+        """Pass on what a program printed, or count it if it is past the limit."""
+        if stream in self._tails:
+            self._tails[stream].add(data)
+            return
+        now, rest = data[: self._left], data[self._left :]
+        self._left -= len(now)
+        if now:
+            self._say(stream, now, 0)
+        if rest:
+            self._tails[stream] = Tail()
+            self._tails[stream].add(rest)
+
+    def end(self) -> None:
+        """Say the last parts; there are none where everything was streamed."""
+        for stream, tail in self._tails.items():
+            kept = bytes(tail.kept[-TAIL_LIMIT:])
+            self._say(stream, kept, tail.size - len(kept))
+        self._tails.clear()
