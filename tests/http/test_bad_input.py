@@ -92,7 +92,12 @@ FAULTS: list[tuple[str, Any]] = [
     ("run.files./a", {"command": ["ls"], "files": {"/a": {"text": "x"}}}),
     ("run.files.a\0b", {"command": ["ls"], "files": {"a\0b": {"text": "x"}}}),
     ("run.artifacts.0", {"command": ["ls"], "artifacts": ["../x"]}),
-    ("run.artifacts", {"command": ["ls"], "artifacts": ["out.txt"]}),
+    ("run.artifacts", {"command": ["ls"], "artifacts": ["x"] * 101}),
+    ("run.files.a", {"command": ["ls"], "files": {"a": {"url": "http://x/"}}}),
+    ("run.files.a", {"command": ["ls"], "files": {"a": {"url": "file:///etc/passwd", "sha256": "0" * 64}}}),
+    ("run.files.a", {"command": ["ls"], "files": {"a": {"url": "http://x/", "sha256": "g" * 64}}}),
+    ("run.files", {"command": ["ls"], "files": {"a": {"text": "x"}, "a/b/c": {"text": "x"}}}),
+    ("run.files", {"command": ["ls"], "files": {str(n): {"text": ""} for n in range(1001)}}),
 ]
 
 
@@ -218,12 +223,6 @@ async def test_a_body_that_was_checked_elsewhere_is_checked_against_the_queue(
     assert isinstance(refused, InvalidJob)
     assert refused.faults == [Fault("delay", "must be at most 60 seconds, the queue's max_delay")]
     assert isinstance(taken, Accepted)
-
-
-@pytest.mark.parametrize("run", [{"command": ["ls"], "artifacts": ["out.txt"]}])
-async def test_what_comes_later_says_so(guest: Guest, run: dict[str, Any]) -> None:
-    [fault] = (await guest.puts({**body(), "run": run})).json()["errors"]
-    assert fault["message"] == "is not supported yet"
 
 
 @pytest.mark.parametrize(
