@@ -95,6 +95,12 @@ FAULTS: list[tuple[str, Any]] = [
     ("run.files.a\0b", {"command": ["ls"], "files": {"a\0b": {"text": "x"}}}),
     ("run.artifacts.0", {"command": ["ls"], "artifacts": ["../x"]}),
     ("run.artifacts", {"command": ["ls"], "artifacts": "out.txt"}),
+    ("run.artifacts", {"command": ["ls"], "artifacts": ["x"] * 101}),
+    ("run.files.a", {"command": ["ls"], "files": {"a": {"url": "http://x/"}}}),
+    ("run.files.a", {"command": ["ls"], "files": {"a": {"url": "file:///etc/passwd", "sha256": "0" * 64}}}),
+    ("run.files.a", {"command": ["ls"], "files": {"a": {"url": "http://x/", "sha256": "g" * 64}}}),
+    ("run.files", {"command": ["ls"], "files": {"a": {"text": "x"}, "a/b/c": {"text": "x"}}}),
+    ("run.files", {"command": ["ls"], "files": {str(n): {"text": ""} for n in range(1001)}}),
 ]
 
 

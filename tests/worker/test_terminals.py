@@ -8,6 +8,7 @@ import pytest
 from maitred.core.output import Stream
 from maitred.worker.room import Room
 from maitred.worker.terminal import Terminal
+from tests.waiting import eventually
 from tests.worker.cells import KINDS, Cell, cell_of
 from tests.worker.processes import running, unlikely_nap
 
@@ -66,11 +67,18 @@ async def test_a_new_size_is_heard_of(cell: Cell) -> None:
 
 async def test_ctrl_c_interrupts_what_is_in_front(cell: Cell) -> None:
     screen, nap = Screen(), unlikely_nap()
+
+    async def napping() -> bool:
+        return running(nap)
+
     async with cell.with_settings().room() as room:
         shell = ["bash", "--norc", "-i"]
         terminal = await room.run_terminal(shell, (80, 24), screen.hear, env={"PS1": "your-turn "})
+        await screen.shows(b"your-turn ")
         terminal.write(f"echo be''gun; sleep {nap}; echo in''terrupted\n".encode())
         await screen.shows(b"begun\r\n")
+        # A shell that has not quite started its program yet would take the signal for itself.
+        await eventually(napping)
         terminal.write(b"\x03")
         await screen.shows(b"your-turn ", times=2)
         terminal.write(b"echo again-$((40 + 2)); exit 3\n")

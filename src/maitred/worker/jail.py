@@ -8,6 +8,7 @@ a limit of processes counts within the user namespace, so it has to be set insid
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -169,8 +170,9 @@ class Walls(NamedTuple):
         ]
 
 
-def _system(visible: Sequence[str]) -> list[str]:
-    """Give the arguments for the system's own directories, read-only; links stay links."""
+@cache
+def _system(visible: tuple[str, ...]) -> list[str]:
+    """Give the arguments for the system's own directories, read-only; links stay links. Looked at once."""
     words: list[str] = []
     etc = [str(path) for name in _OF_ETC for path in sorted(Path("/etc").glob(name))]
     for name in (*_SYSTEM, *etc, *visible):

@@ -89,17 +89,18 @@ class OfUser:
 
     def members(self) -> Iterator[int]:
         """List them."""
-        return (pid for pid in self._all() if _state(pid) not in "ZX")
+        return (pid for pid in self.everybody() if _state(pid) not in "ZX")
 
     def usage(self, processes: int, memory: int) -> Usage:
         """Count them, also those that have ended and that nobody has collected: the kernel does so too."""
-        return _usage(_PROC, self._all(), processes, memory)
+        return _usage(_PROC, self.everybody(), processes, memory)
 
     def kill(self) -> bool:
         """Send it to each; whoever was born meanwhile is there the next time."""
         return _kill_all(self.members())
 
-    def _all(self) -> Iterator[int]:
+    def everybody(self) -> Iterator[int]:
+        """List them, and those that have ended and that nobody has collected."""
         for pid in _numbers(_PROC):
             with contextlib.suppress(OSError):
                 if (_PROC / str(pid)).stat().st_uid == self._user:
@@ -158,8 +159,8 @@ def terminate(tree: Tree) -> None:
 
 
 def threads_of(user: int) -> int:
-    """Count the processes and threads of a user on this host."""
-    return _usage(_PROC, OfUser(user).members(), 1 << 30, 1 << 60).processes
+    """Count the processes and threads of a user here, as the kernel does: until they are collected."""
+    return sum(_threads(_PROC / str(pid)) for pid in OfUser(user).everybody())
 
 
 def _usage(proc: Path, pids: Iterable[int], processes: int, memory: int) -> Usage:
