@@ -10,6 +10,7 @@ parts="
 redis-server           redis-server
 lua-check              luacheck
 curl                   curl
+bubblewrap             bwrap
 default-jre-headless   java
 zookeeper              /usr/share/java/zookeeper.jar
 "

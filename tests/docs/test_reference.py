@@ -12,12 +12,14 @@ from maitred.config import (
     InteractiveConfig,
     MaxWaitingConfig,
     QueueConfig,
+    SandboxConfig,
     StoreConfig,
+    WorkerConfig,
 )
 from maitred.http import create_app
 from maitred.service.desk import Desk
 from maitred.store.memory import MemoryStores
-from maitred.store.valkey.keys import NAMES, QUEUES
+from maitred.store.valkey.keys import KEYS, NAMES, QUEUES
 from tests.docs.pages import ROOT, rows
 
 DOCS = ROOT / "docs"
@@ -32,7 +34,13 @@ NO_DURATION = {
     "per_submitter",
     "url",
     "durability",
+    "processes",
+    "open_files",
+    "network",
+    "private_addresses",
+    "isolate",
 }
+SIZES = {"memory", "file_size", "disk"}
 
 
 def defaults() -> dict[str, str]:
@@ -45,6 +53,8 @@ def defaults() -> dict[str, str]:
         "max_waiting.": MaxWaitingConfig,
         "classes.NAME.": ClassConfig,
         "interactive.": InteractiveConfig,
+        "sandbox.": SandboxConfig,
+        "worker.": WorkerConfig,
     }
     found = {}
     for prefix, table in tables.items():
@@ -56,10 +66,12 @@ def defaults() -> dict[str, str]:
                 found[prefix + name] = "required"
             elif value is None:
                 found[prefix + name] = "none"
+            elif name in SIZES:
+                found[prefix + name] = f"{value >> 20}MiB"
             elif isinstance(value, int) and name not in NO_DURATION:
                 found[prefix + name] = duration.show(value)
             elif isinstance(value, tuple):
-                found[prefix + name] = ", ".join(value)
+                found[prefix + name] = ", ".join(value) or "none"
             else:
                 found[prefix + name] = str(value).lower() if isinstance(value, bool) else str(value)
     return found
@@ -77,7 +89,7 @@ def test_every_key_of_the_store_is_described() -> None:
     described = {row[0].strip("`") for row in rows(DOCS / "internals.md") if row[0].startswith("`")}
     prefixes = {re.split(r"[<]", name)[0] for name in described if not name.startswith("maitred:")}
     assert prefixes == set(NAMES.values())
-    assert QUEUES in described
+    assert {QUEUES, KEYS} <= described
 
 
 def test_every_call_is_described_and_no_other() -> None:

@@ -52,7 +52,7 @@ async def test_whoever_was_cut_off_before_the_result_still_hears_it(
     assert await told(rest) == [result]
 
 
-@pytest.mark.parametrize("id", ["nonsense", "0-0.1.2.3", "\xc3\xa9"])
+@pytest.mark.parametrize("id", ["nonsense", "0-0.1.2.3.4", "\xc3\xa9"])
 async def test_an_id_from_which_nobody_can_go_on_is_a_reset(
     ended: tuple[httpx.AsyncClient, str], id: str
 ) -> None:

@@ -24,7 +24,7 @@ CALLS = sorted(
     (verb, path)
     for path, verbs in DESCRIBED["paths"].items()
     for verb in verbs
-    if "/queues/{queue}" in path and not path.endswith(("/events", "/check"))
+    if ("/queues/{queue}" in path or "/keys" in path) and not path.endswith(("/events", "/check"))
 )
 
 
@@ -110,7 +110,13 @@ async def test_every_answer_is_one_that_is_described(
 ) -> None:
     call = DESCRIBED["paths"][path][verb]
     job, batch = await _something(guest)
-    known = {"queue": [guest.store.queue], "id": [job, "7"], "bid": [batch], "type": ["user"], "name": ["p"]}
+    known = {
+        "queue": [guest.store.queue],
+        "id": [job, "7", "local"],
+        "bid": [batch],
+        "type": ["user"],
+        "name": ["p"],
+    }
 
     def fill(found: re.Match[str]) -> str:
         right = st.sampled_from(known[found[1]])

@@ -12,6 +12,7 @@ from maitred.core.settings import SECOND
 from maitred.errors import ForgedWebhook, UnknownJob
 from maitred.service import courier as courier_module
 from maitred.service.keyring import LOCAL
+from maitred.service.queue import Queue
 from maitred.service.receivers import Receivers
 from maitred.store.port import Stores
 from maitred.webhooks import verify
@@ -299,3 +300,11 @@ async def test_settings_of_a_queue_bound_the_pause_between_tries(
     assert await errands.courier().work_off() == 0
     errands.later(32)
     assert await errands.courier().work_off() == 1
+
+
+async def test_a_program_sees_the_tries_too(errands: Errands, stores: Stores, address: Address) -> None:
+    id = await errands.submits("k", address.at("/r", Reply(200)))
+    await errands.works()
+    await errands.courier().work_off()
+    [only] = await Queue(errands.queue, stores).deliveries(id)
+    assert (only.type, only.answer, only.attempt) == ("job.started", "sent", 1)

@@ -176,9 +176,8 @@ async def test_memory_without_end_is_stopped_and_told(cell: Cell) -> None:
 
 
 async def test_memory_of_many_processes_is_counted_together(cell: Cell) -> None:
-    ended = await cell.sh(
-        "for i in 1 2 3 4 5 6; do (head -c 20M /dev/zero | tail -c 20M | sleep 60) & done; wait", limit=20
-    )
+    script = "for i in 1 2 3; do (head -c 30M /dev/zero | tail -c 30M | sleep 60) & done; wait"
+    ended = await cell.sh(script, limit=20)
     assert (ended.hit, ended.killed) == ("memory", True)
 
 

@@ -27,8 +27,8 @@ _NOT_YET: Document = {"progress": None, "artifacts": []}
 
 
 def address_of(job: Job) -> str:
-    """Give the response address of a job that has one."""
-    url: str = decode_body(job.body)["response_url"]
+    """Give the response address of a job; empty, and so refused, if its body has none."""
+    url: str = decode_body(job.body).get("response_url", "")
     return url
 
 

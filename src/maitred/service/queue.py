@@ -36,6 +36,7 @@ from maitred.store.port import Stores
 from maitred.wire import (
     BatchBody,
     BatchDocument,
+    DeliveryDocument,
     JobBody,
     JobDocument,
     OutputDocument,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 # Who did it, where a program has no other name.
 PROGRAM = "program"
 LOWEST_PRIORITY = 99
+MOST_DELIVERIES = 500
 
 
 class Queue:
@@ -169,6 +171,11 @@ class Queue:
     async def artifact(self, id: str, name: str, version: int | None = None) -> bytes:
         """Give a file that a job made; `UnknownJob` or `UnknownArtifact`."""
         return (await self.desk.outputs.artifact(self.name, id, name, version)).data
+
+    async def deliveries(self, id: str, version: int | None = None) -> list[DeliveryDocument]:
+        """Give the last tries to tell a job's response address of it, oldest first; or `UnknownJob`."""
+        page = await self.desk.deliveries(self.name, id, version, limit=MOST_DELIVERIES)
+        return Page[DeliveryDocument].model_validate(page).items
 
     async def line(self, limit: int = 50, cursor: str | None = None) -> Page[JobDocument]:
         """Give the first waiting jobs in line order, or those after a `cursor`."""

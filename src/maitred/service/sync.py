@@ -58,6 +58,7 @@ class SyncQueue:
     job = _blocking(Queue.job)
     output = _blocking(Queue.output)
     artifact = _blocking(Queue.artifact)
+    deliveries = _blocking(Queue.deliveries)
     line = _blocking(Queue.line)
     release = _blocking(Queue.release)
     delay = _blocking(Queue.delay)

@@ -64,7 +64,7 @@ def _read(home: Path, name: str, limit: int, owner: int) -> bytes:
         raise _Refused("it is not there") from None
     except OSError as error:
         raise _Refused(f"it cannot be opened: {error.strerror}") from None
-    with open(file, "rb", closefd=True) as opened:  # noqa: PTH123 - a number, not a path
+    try:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             raise _Refused("it is not a file")
@@ -72,7 +72,10 @@ def _read(home: Path, name: str, limit: int, owner: int) -> bytes:
             raise _Refused("it belongs to somebody else")
         if found.st_size > limit:
             raise _Refused(f"it has {found.st_size} bytes, of which {limit} are left to keep")
-        return opened.read(limit)
+        with open(file, "rb", closefd=False) as opened:
+            return opened.read(limit)
+    finally:
+        os.close(file)
 
 
 def _opened(home: Path, name: str) -> int:

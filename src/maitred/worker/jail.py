@@ -114,8 +114,10 @@ class Walls(NamedTuple):
             return {"PATH": os.defpath, **kept, "HOME": HOME, **(more or {})}
         return {**kept, "HOME": str(self.home), "TMPDIR": str(self.place / "tmp"), **(more or {})}
 
-    def around(self, argv: Sequence[str], cwd: str, *, terminal: bool = False) -> list[str]:
-        """Give the arguments that start a program within the walls."""
+    def around(
+        self, argv: Sequence[str], cwd: str, note: int | None = None, *, terminal: bool = False
+    ) -> list[str]:
+        """Give the arguments that start a program within the walls; bubblewrap writes into `note`."""
         within = list(argv)
         if self.host.prlimit:
             others = 0 if self.host.bwrap or self.user else threads_of(os.geteuid())
@@ -124,7 +126,7 @@ class Walls(NamedTuple):
             if terminal:
                 # Its terminal becomes the controlling one inside, where its session is.
                 within = ["setsid", "--ctty", "--wait", "--", *within]
-            within = [*self._bubble(cwd, terminal=terminal), "--", *within]
+            within = [*self._bubble(cwd, note, terminal=terminal), "--", *within]
         elif terminal:
             within = ["setsid", "--ctty", "--wait", "--", *within]
         return [*self._dropped(), *within]
@@ -142,12 +144,14 @@ class Walls(NamedTuple):
             return []
         return [*words, *(() if self.host.bwrap else ("--pdeathsig", "KILL")), "--"]
 
-    def _bubble(self, cwd: str, *, terminal: bool) -> list[str]:
+    def _bubble(self, cwd: str, note: int | None, *, terminal: bool) -> list[str]:
         spaces = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
         if not self.limits.network:
             spaces.append("--unshare-net")
         if not terminal:
             spaces.append("--new-session")
+        if note is not None:
+            spaces += ["--info-fd", str(note)]
         shared = str(min(_SHARED_MEMORY, self.limits.memory))
         return [
             self.host.bwrap,

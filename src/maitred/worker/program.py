@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -116,7 +117,7 @@ async def end_tree(
 
 
 async def start(
-    argv: list[str], *, cwd: Path, env: dict[str, str], printed: list[Printed]
+    argv: list[str], *, cwd: Path, env: dict[str, str], printed: list[Printed], pass_fds: Sequence[int]
 ) -> tuple[asyncio.subprocess.Process, list[asyncio.ReadTransport]]:
     """Start a program that prints into these pipes, and read from them."""
     try:
@@ -128,6 +129,7 @@ async def start(
             stdout=printed[0].into,
             stderr=printed[-1].into,
             start_new_session=True,
+            pass_fds=pass_fds,
         )
     except BaseException:
         for each in printed:

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from maitred.core.output import Artifact
@@ -16,7 +16,7 @@ from maitred.worker.files import collect
 from maitred.worker.jail import Walls
 from maitred.worker.output import OnOutput, Printed
 from maitred.worker.program import Ended, Watch, end_tree, start, true_exit
-from maitred.worker.terminal import Terminal, open_terminal
+from maitred.worker.terminal import Tended, Terminal, open_terminal
 from maitred.worker.tree import MARK, Bubble, OfSession, OfUser, Tree
 
 
@@ -48,10 +48,27 @@ class Room:
         given all the same, with `stopped`. OSError or ValueError if it cannot be started.
         """
         self._expect(argv[0], cwd)
-        printed = [Printed("stdout", on_output), Printed("stderr", on_output)]
-        starting = asyncio.ensure_future(
-            start(self._around(argv, cwd), cwd=self._cwd(cwd), env=self._environment(env), printed=printed)
-        )
+        with self._note() as note:
+            printed = [Printed("stdout", on_output), Printed("stderr", on_output)]
+            starting = asyncio.ensure_future(
+                start(
+                    self._around(argv, cwd, note),
+                    cwd=self._cwd(cwd),
+                    env=self._environment(env),
+                    printed=printed,
+                    pass_fds=() if note is None else (note,),
+                )
+            )
+            return await self._see_through(starting, printed, limit, note)
+
+    async def _see_through(
+        self,
+        starting: "asyncio.Future[tuple[asyncio.subprocess.Process, list[asyncio.ReadTransport]]]",
+        printed: list[Printed],
+        limit: float | None,
+        note: int | None,
+    ) -> Ended:
+        """Wait until a program has started, and then until it is gone."""
         stopped = timed_out = False
         try:
             process, pipes = await asyncio.shield(starting)
@@ -59,7 +76,7 @@ class Room:
             # Only what has started can be ended with all that it starts itself.
             (process, pipes), stopped = await starting, True
         self._started(process.pid)
-        tree = self._tree(process.pid)
+        tree = self._tree(process.pid, note)
         watch = Watch(tree, self._walls.limits, self._walls.place, self._group)
         watching = asyncio.ensure_future(watch.run())
         try:
@@ -97,18 +114,29 @@ class Room:
         OSError or ValueError if it cannot be started.
         """
         self._expect(argv[0], ".")
-        terminal = await open_terminal(
-            self._around(argv, ".", terminal=True),
-            cwd=self._cwd("."),
-            env=self._environment({"TERM": "xterm-256color", **(env or {})}),
-            size=size,
-            on_output=on_output,
-            kill_after=self._kill_after,
-            watch_of=lambda pid: Watch(self._tree(pid), self._walls.limits, self._walls.place, self._group),
-            tree_of=self._tree,
-            group=self._group,
-            in_bubble=bool(self._walls.host.bwrap),
-        )
+        stack = contextlib.ExitStack()
+        note = stack.enter_context(self._note())
+
+        def tend(pid: int) -> Tended:
+            tree = self._tree(pid, note)
+            watch = Watch(tree, self._walls.limits, self._walls.place, self._group)
+            return Tended(
+                tree, watch, self._group, self._kill_after, bool(self._walls.host.bwrap), stack.close
+            )
+
+        try:
+            terminal = await open_terminal(
+                self._around(argv, ".", note, terminal=True),
+                cwd=self._cwd("."),
+                env=self._environment({"TERM": "xterm-256color", **(env or {})}),
+                size=size,
+                on_output=on_output,
+                tend=tend,
+                pass_fds=() if note is None else (note,),
+            )
+        except BaseException:
+            stack.close()
+            raise
         self._started(terminal.pid)
         return terminal
 
@@ -120,8 +148,22 @@ class Room:
 
     # ---------------------------------------------------------------- within
 
-    def _around(self, argv: Sequence[str], cwd: str, *, terminal: bool = False) -> list[str]:
-        words = self._walls.around(argv, cwd, terminal=terminal)
+    @contextlib.contextmanager
+    def _note(self) -> Iterator[int | None]:
+        """Make a file for bubblewrap to write into, where there is one."""
+        if not self._walls.host.bwrap:
+            yield None
+            return
+        note = os.memfd_create("bubble")
+        try:
+            yield note
+        finally:
+            os.close(note)
+
+    def _around(
+        self, argv: Sequence[str], cwd: str, note: int | None, *, terminal: bool = False
+    ) -> list[str]:
+        words = self._walls.around(argv, cwd, note, terminal=terminal)
         return self._group.around(words) if self._group else words
 
     def _environment(self, more: Mapping[str, str] | None) -> dict[str, str]:
@@ -132,9 +174,9 @@ class Room:
         # In the bubble the way there is another one, and bubblewrap goes it.
         return Path("/") if self._walls.host.bwrap else self.home / cwd
 
-    def _tree(self, pid: int) -> Tree:
-        if self._walls.host.bwrap:
-            return Bubble(pid)
+    def _tree(self, pid: int, note: int | None) -> Tree:
+        if note is not None:
+            return Bubble(pid, note)
         return OfUser(self._walls.user) if self._walls.user else OfSession(pid, self._walls.place.name)
 
     def _expect(self, name: str, cwd: str) -> None:

@@ -7,8 +7,9 @@ import os
 import pty
 import struct
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from maitred.worker.cgroup import Group
 from maitred.worker.output import OnOutput
@@ -18,35 +19,35 @@ from maitred.worker.tree import Tree
 _CHUNK = 1 << 16
 
 
+class Tended(NamedTuple):
+    """What is needed to end a program with all that it started; `done` is called when that is so."""
+
+    tree: Tree
+    watch: Watch
+    group: Group | None
+    kill_after: float
+    in_bubble: bool
+    done: Callable[[], None]
+
+
 class Terminal:
-    """A program that runs on a terminal. `wait` for its end; cancelling that stops it.
+    """A program that runs on a terminal. `wait` for its end, once; cancelling that stops it.
 
     `on_taken` is called when the program has taken some of what was typed.
     """
 
     def __init__(
-        self,
-        process: asyncio.subprocess.Process,
-        master: int,
-        *,
-        on_output: OnOutput,
-        kill_after: float,
-        tree: Tree,
-        watch: Watch,
-        group: Group | None,
-        in_bubble: bool,
+        self, process: asyncio.subprocess.Process, master: int, on_output: OnOutput, tended: Tended
     ) -> None:
         self.pid = process.pid
-        self._process, self._master, self._heard = process, master, on_output
-        self._kill_after, self._tree, self._watch, self._group = kill_after, tree, watch, group
-        self._in_bubble = in_bubble
+        self._process, self._master, self._heard, self._tended = process, master, on_output, tended
         self._loop = asyncio.get_running_loop()
         self._over = asyncio.Event()
         self._typed = bytearray()
         self.on_taken: Callable[[], None] = lambda: None
         self._reading = self._last = False
         self.read_on(True)
-        self._watching = asyncio.ensure_future(watch.run())
+        self._watching = asyncio.ensure_future(tended.watch.run())
 
     def write(self, data: bytes) -> None:
         """Type; it waits here while the program does not read."""
@@ -86,12 +87,15 @@ class Terminal:
         finally:
             self._watching.cancel()
             await asyncio.shield(self._end())
-        code = true_exit(self._process.returncode or 0, in_bubble=self._in_bubble)
-        hit = self._watch.verdict(code)
-        return Ended(code, hit=hit, killed=self._watch.killed, timed_out=timed_out, stopped=stopped)
+        watch = self._tended.watch
+        code = true_exit(self._process.returncode or 0, in_bubble=self._tended.in_bubble)
+        hit = watch.verdict(code)
+        return Ended(code, hit=hit, killed=watch.killed, timed_out=timed_out, stopped=stopped)
 
     async def _end(self) -> None:
-        await end_tree(self._process, self._tree, self._group, self._kill_after)
+        tended = self._tended
+        await end_tree(self._process, tended.tree, tended.group, tended.kill_after)
+        tended.done()
         # What is left is no more than a terminal holds, and is read whatever others wait for.
         self._last = True
         self.read_on(True)
@@ -137,11 +141,8 @@ async def open_terminal(
     env: dict[str, str],
     size: tuple[int, int],
     on_output: OnOutput,
-    kill_after: float,
-    tree_of: Callable[[int], Tree],
-    watch_of: Callable[[int], Watch],
-    group: Group | None,
-    in_bubble: bool,
+    tend: Callable[[int], Tended],
+    pass_fds: Sequence[int],
 ) -> Terminal:
     """Start a program on a new terminal."""
     master, slave = pty.openpty()
@@ -149,23 +150,21 @@ async def open_terminal(
         _set_size(slave, *size)
         os.set_blocking(master, False)
         process = await asyncio.create_subprocess_exec(
-            *argv, cwd=cwd, env=env, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+            *argv,
+            cwd=cwd,
+            env=env,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            pass_fds=pass_fds,
         )
     except BaseException:
         os.close(master)
         raise
     finally:
         os.close(slave)
-    return Terminal(
-        process,
-        master,
-        on_output=on_output,
-        kill_after=kill_after,
-        tree=tree_of(process.pid),
-        watch=watch_of(process.pid),
-        group=group,
-        in_bubble=in_bubble,
-    )
+    return Terminal(process, master, on_output, tend(process.pid))
 
 
 def _set_size(terminal: int, columns: int, rows: int) -> None:

@@ -7,6 +7,7 @@ those whose environment shows that they come from it.
 
 import contextlib
 import os
+import re
 import signal
 import stat
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,7 @@ from typing import NamedTuple, Protocol
 
 _PROC = Path("/proc")
 MARK = "MAITRED_ROOM"
+_CHILD = re.compile(rb'"child-pid"\s*:\s*(\d+)')
 
 
 class Usage(NamedTuple):
@@ -39,10 +41,14 @@ class Tree(Protocol):
 
 
 class Bubble:
-    """Those in the process namespace that bubblewrap made; `outer` is the process that the worker started."""
+    """Those in the process namespace that bubblewrap made; `outer` is the process that the worker started.
 
-    def __init__(self, outer: int) -> None:
-        self._outer = outer
+    Into the file `note` bubblewrap writes which one is the first inside. All others are gone before that one.
+    """
+
+    def __init__(self, outer: int, note: int) -> None:
+        self._outer, self._note = outer, note
+        self._known = 0
 
     def members(self) -> Iterator[int]:
         """List them, without the first one, which is bubblewrap's own."""
@@ -64,10 +70,15 @@ class Bubble:
 
     def kill(self) -> bool:
         """End the first one, and so all; bubblewrap itself if there is no bubble yet."""
-        return _signal(self._first() or self._outer, signal.SIGKILL)
+        first = self._first()
+        if not first:
+            return _signal(self._outer, signal.SIGKILL)
+        return _state(first) not in "ZX" and _is_first(first) and _signal(first, signal.SIGKILL)
 
     def _first(self) -> int:
-        return next(iter(_children(self._outer)), 0)
+        if not self._known and (found := _CHILD.search(os.pread(self._note, 4096, 0))):
+            self._known = int(found[1])
+        return self._known
 
 
 class OfUser:
@@ -124,6 +135,15 @@ class OfSession:
                 return True
             return self._mark in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
         return False
+
+
+def _is_first(pid: int) -> bool:
+    """Tell whether a process is the first one of its namespace, and not one that has its number by now."""
+    with contextlib.suppress(OSError):
+        for line in (_PROC / str(pid) / "status").read_text(errors="replace").splitlines():
+            if line.startswith("NSpid:"):
+                return line.split()[-1] == "1"
+    return False
 
 
 def terminate(tree: Tree) -> None:
