@@ -113,7 +113,8 @@ class BatchWatchers:
         if mark and mark.digest == _GONE:
             return None
         try:
-            await asyncio.wait_for(self._foresight.ready.wait(), PATIENCE)
+            async with asyncio.timeout(PATIENCE):
+                await self._foresight.ready.wait()
         except TimeoutError:
             raise StoreUnavailable from None
         batch = await self._store.batch(id)

@@ -276,7 +276,8 @@ class Foresight:
     async def _rest(self, longest: float) -> None:
         """Let changes gather, unless somebody wants to hear at once."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._wanted.wait(), longest)
+            async with asyncio.timeout(longest):
+                await self._wanted.wait()
         self._wanted.clear()
 
     def _apply(self, picture: Picture, entries: Sequence[Entry]) -> bool:
@@ -329,7 +330,8 @@ class Foresight:
             picture = self.picture
             if picture is None or len(picture.lanes) <= NEAR or not self._old(self._deep):
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._changed.wait(), DEEP_UNCHANGED)
+                    async with asyncio.timeout(DEEP_UNCHANGED):
+                        await self._changed.wait()
                 self._changed.clear()
                 continue
             begun = time.monotonic()

@@ -185,7 +185,8 @@ class Session:
                 if output.ended:
                     return
                 try:
-                    await asyncio.wait_for(bell.wait(), LOOK_EVERY)
+                    async with asyncio.timeout(LOOK_EVERY):
+                        await bell.wait()
                 except TimeoutError:
                     if self._claimed.is_set() and not self._here:
                         # The claim itself may be lost, with a worker's answer that did not arrive.

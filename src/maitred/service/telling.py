@@ -31,7 +31,8 @@ class Telling:
         if not self._told and not self.closed:
             self._rung.clear()
             try:
-                await asyncio.wait_for(self._rung.wait(), timeout)
+                async with asyncio.timeout(timeout):
+                    await self._rung.wait()
             except TimeoutError:
                 return None
         return self._told.popleft() if self._told else None

@@ -123,7 +123,8 @@ class Watchers:
 
     async def _until_ready(self) -> None:
         try:
-            await asyncio.wait_for(self._foresight.ready.wait(), PATIENCE)
+            async with asyncio.timeout(PATIENCE):
+                await self._foresight.ready.wait()
         except TimeoutError:
             raise StoreUnavailable from None
 
@@ -187,7 +188,8 @@ class Watchers:
             pause = min(self._attend_next - now, self._places_next - now if self._moved else LOOK_EVERY)
             self._woken.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), max(0.001, pause))
+                async with asyncio.timeout(max(0.001, pause)):
+                    await self._woken.wait()
         self._woken.clear()
 
     async def _tell_states(self) -> None:

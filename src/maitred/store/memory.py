@@ -178,7 +178,8 @@ class MemoryStore(OutputVerbs):
         if not self._house.inboxes.get(worker):
             event.clear()
             try:
-                await asyncio.wait_for(event.wait(), timeout)
+                async with asyncio.timeout(timeout):
+                    await event.wait()
             except TimeoutError:
                 return []
         return self._house.inboxes.pop(worker, [])
@@ -293,7 +294,8 @@ class MemoryStore(OutputVerbs):
         if not found:
             self._changed.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), timeout)
+                async with asyncio.timeout(timeout):
+                    await self._changed.wait()
             return [entry for entry in self._news if int(entry.id.partition("-")[0]) > known]
         return found
 
