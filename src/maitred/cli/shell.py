@@ -91,7 +91,7 @@ class _Shell:
     def _tell(self, word: Mapping[str, Any]) -> None:
         match word["status"]:
             case "halting":
-                self._say(f"this session ends in {span(word['seconds'])}: {word['reason']['text']}")
+                self._say(f"this session ends in {span(word['seconds'])}: {word['reason']}")
             case "cut":
                 self._say(f"{word['bytes']} bytes that were shown meanwhile are lost")
             case "dropped":

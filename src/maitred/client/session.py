@@ -154,7 +154,7 @@ class Session:
 
 
 def _denied(answer: Mapping[str, Any]) -> MaitredError:
-    code, text = answer["reason"]["code"], answer["reason"]["text"]
+    code, text = answer["code"], answer["reason"]
     if "errors" in answer:
         return InvalidJob([Fault(each["path"], each["message"]) for each in answer["errors"]])
     if code == StoreError.code or code in {kind.code for kind in StoreError.__subclasses__()}:

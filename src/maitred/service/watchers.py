@@ -163,6 +163,7 @@ class Watchers:
 
     async def run(self) -> None:
         """Tell watchers what they should hear until cancelled."""
+        await self._foresight.ready.wait()
         while True:
             await self._wake()
             try:

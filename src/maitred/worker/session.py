@@ -215,8 +215,7 @@ class Session:
             self._halting(self._kill_after, code, _WHY.get(code, "its worker is being stopped"))
 
     def _halting(self, seconds: float, code: str, text: str) -> None:
-        reason = {"code": code, "text": text}
-        self._control(status="halting", seconds=round(seconds, 3), reason=reason)
+        self._control(status="halting", seconds=round(seconds, 3), code=code, reason=text)
 
 
 def _outcome(ended: Ended, over: Limit | None) -> Outcome:

@@ -22,9 +22,9 @@ DESCRIPTION = """\
 `{"key"?, "submitter", "command", "files"?, "terminal"?: [columns, rows]}`, or
 `{"session", "received"?, "terminal"?}` to take one up again within 30 s. The answer comes at once,
 `{"status": "started", "id", "session", "at"}` or
-`{"status": "denied", "reason": {"code", "text"}, "errors"?}`. Then binary frames are what is typed and what
+`{"status": "denied", "code", "reason", "errors"?}`. Then binary frames are what is typed and what
 the terminal shows. Text frames are `{"resize": [columns, rows]}` from the client; from the server
-`{"status": "halting", "seconds", "reason"}`, and at last `{"status": "ended", "code", "exit"}`."""
+`{"status": "halting", "seconds", "code", "reason"}`, and at last `{"status": "ended", "code", "exit"}`."""
 
 # How long the first frame may take, in seconds.
 PATIENCE = 10.0
@@ -135,7 +135,7 @@ async def _say(websocket: WebSocket, document: Document) -> None:
 async def _deny(websocket: WebSocket, error: MaitredError, code: int) -> None:
     """Tell why there is no session, and close."""
     why = error.why if isinstance(error, SessionDenied) else error.code
-    denied: dict[str, Any] = {"status": "denied", "reason": {"code": why, "text": str(error)}}
+    denied: dict[str, Any] = {"status": "denied", "code": why, "reason": str(error)}
     if isinstance(error, InvalidJob):
         denied["errors"] = [fault._asdict() for fault in error.faults]
     await _say(websocket, denied)
