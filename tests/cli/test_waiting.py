@@ -12,7 +12,7 @@ from maitred.cli.watching import print_end
 from maitred.client import Client
 from maitred.wire import JobDocument
 from maitred.wire.document import _FIRST
-from tests.cli.house import House
+from tests.cli.house import TRUSTING, House
 
 RESPONSES = {
     "responses": [{"cmd": "a", "status": 0}, {"cmd": "b", "status": 3}, {"condition": {}, "holds": True}]
@@ -62,7 +62,7 @@ def test_the_exit_status_is_the_programs_or_1(
 
 
 async def test_a_job_is_followed_from_its_place_in_line_to_its_result(house: House) -> None:
-    up, address = house.comes_up("up", "--port", "0", "--slots", "1")
+    up, address = house.comes_up("up", "--port", "0", "--slots", "1", **TRUSTING)
     async with Client(address) as client:
         await client.pause("default", "lunch")
         until_told = f"while [ ! -e '{house.home}/told' ]; do sleep 0.05; done; echo done"

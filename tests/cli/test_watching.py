@@ -15,7 +15,7 @@ from maitred.client import Client
 from maitred.wire import Estimate, JobDocument
 from maitred.wire.document import _FIRST
 from tests.cli.conftest import Terminal
-from tests.cli.house import House
+from tests.cli.house import TRUSTING, House
 from tests.cli.test_waiting import said
 
 WHEN = JobDocument.model_validate(_FIRST).created_at
@@ -41,7 +41,7 @@ def until_told(house: House) -> tuple[str, ...]:
 
 
 async def test_a_job_is_watched_in_lines_where_there_is_no_terminal(house: House) -> None:
-    up, address = house.comes_up("up", "--port", "0", "--slots", "1")
+    up, address = house.comes_up("up", "--port", "0", "--slots", "1", **TRUSTING)
     async with Client(address) as client:
         await client.pause("default", "lunch")
         submitter = {"type": "user", "id": "1"}
@@ -133,7 +133,7 @@ async def test_a_watched_job_that_is_deleted_is_not_found(house: House) -> None:
 
 
 async def test_on_a_terminal_the_display_is_drawn_and_taken_away(house: House) -> None:
-    up, address = house.comes_up("up", "--port", "0", "--slots", "1")
+    up, address = house.comes_up("up", "--port", "0", "--slots", "1", **TRUSTING)
     async with Client(address) as client:
         await client.pause("default", "lunch")
         run = {"command": list(until_told(house))}

@@ -168,7 +168,14 @@ async def watch_in_lines(client: Client, sight: Sight, heard: Heard) -> JobDocum
 
 async def watch_on_terminal(client: Client, console: Console, sight: Sight, heard: Heard) -> JobDocument:
     """Draw the job again and again; give it when it has ended, `UnknownJob` if it is deleted before."""
-    with Live(sight, console=console, transient=True, auto_refresh=False) as live:
+    with Live(
+        sight,
+        console=console,
+        transient=True,
+        auto_refresh=False,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ) as live:
 
         async def draw() -> None:
             while True:
