@@ -57,7 +57,7 @@ class LeaseKeeper:
                 async with asyncio.timeout(self._length / 3):
                     shift = await self._renew()
             except (StoreError, TimeoutError) as error:
-                self._reach.note_lost(error)
+                self._reach.note_lost(error, begun)
                 if self.over:
                     self._lose_all("the store was out of reach for longer than the lease")
                 await asyncio.sleep(jittered(pause))

@@ -30,18 +30,23 @@ class Reach:
         self.away_since: int | None = None
         self.taking_at: float | None = None
         self._worker = worker
+        self._found_at = 0.0
 
     async def patiently(self, call: Callable[[], Awaitable[T]], healing: type[StoreError] = StoreError) -> T:
         """Call the store until it answers; raises errors that are not of the kind that heals by itself."""
         pause = RETRY_FIRST
         while True:
+            begun = time.monotonic()
             try:
-                return await call()
+                answer = await call()
             except healing as error:
-                self.note_lost(error)
+                self.note_lost(error, begun)
                 self.doubtful.set()
                 await asyncio.sleep(jittered(pause))
                 pause = min(pause * 2, RETRY_LONGEST)
+            else:
+                self.note_found()
+                return answer
 
     def send(self, errand: Awaitable[None]) -> None:
         """Let a call be made beside what goes on here; `errands` has it until it is done."""
@@ -53,9 +58,9 @@ class Reach:
         """Note that the worker has taken, or parked and was answered."""
         self.taking_at = time.monotonic()
 
-    def note_lost(self, error: Exception) -> None:
-        """Tell of an outage, unless it was told."""
-        if self.away_since is None:
+    def note_lost(self, error: Exception, begun: float) -> None:
+        """Tell of an outage that a call met which had begun then, unless that is told, or over already."""
+        if self.away_since is None and begun >= self._found_at:
             said = str(error) or "no answer in time"
             _log.warning("the store does not answer", worker=self._worker, error=said)
             self.away_since = round(time.time() * SECOND)
@@ -64,7 +69,7 @@ class Reach:
         """Tell that an outage is over."""
         if self.away_since is not None:
             _log.info("the store answers again", worker=self._worker)
-        self.away_since = None
+            self.away_since, self._found_at = None, time.monotonic()
 
 
 def jittered(pause: float) -> float:
