@@ -53,7 +53,8 @@ class Address:
         assert task
         self.serving.add(task)
         try:
-            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            # Whoever cancels it wants the connection to be gone, and nothing more.
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 await self._answer(reader, writer)
         finally:
             writer.close()
