@@ -34,6 +34,7 @@ from maitred.http.probe import Probe
 from maitred.http.server import address
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
+from maitred.service.metrics import Metrics
 from maitred.service.whereabouts import embedded_url
 from maitred.store.connect import connect
 from maitred.store.port import Stores
@@ -124,11 +125,13 @@ async def _serve(
 ) -> None:
     asked = Asked()
     stores = connect(url)
-    crew = Crew(stores, making)
+    metrics = Metrics()
+    crew = Crew(stores, making, metrics)
     try:
         await unless(asked.to_stop, _prepare(stores, settings, crew))
         foresights = Foresights(stores)
-        app = create_app(Desk(stores, foresights=foresights), hosts=own_hosts(taken), workers=crew.health)
+        desk = Desk(stores, foresights=foresights)
+        app = create_app(desk, hosts=own_hosts(taken), workers=crew.health, metrics=metrics)
         server = Server(app, closing=foresights.close)
         serving = asyncio.create_task(server.serve([taken]))
         await _until(server.up, serving)
@@ -163,7 +166,9 @@ async def _prepare(stores: Stores, settings: config.Config, crew: Crew) -> None:
 async def _work(url: str, making: Making, named: Sequence[str], health: socket.socket | None) -> None:
     asked = Asked()
     stores = connect(url)
-    crew = Crew(stores, making)
+    metrics = Metrics()
+    stores.on_call(metrics.calls.note)
+    crew = Crew(stores, making, metrics)
 
     async def reload() -> None:
         try:
@@ -174,7 +179,8 @@ async def _work(url: str, making: Making, named: Sequence[str], health: socket.s
         _log.info("settings are read again from the store; --app and --slots need a new start")
 
     try:
-        with Probe(health, crew.health) if health else contextlib.nullcontext():
+        probe = Probe(health, crew.health, metrics.exposition) if health else contextlib.nullcontext()
+        with probe:
             await unless(asked.to_stop, crew.gather(named))
             typer.echo(str(making.premises))
             typer.echo(f"Working with {making.slots} slots in each of: {', '.join(crew.queues)}")

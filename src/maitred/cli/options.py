@@ -26,7 +26,10 @@ Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a f
 HealthPort = Annotated[
     int | None,
     typer.Option(
-        "--health-port", min=0, max=65535, help="Answer /healthz and /readyz here; 0 takes a free one."
+        "--health-port",
+        min=0,
+        max=65535,
+        help="Answer /healthz, /readyz and /metrics here; 0 takes a free one.",
     ),
 ]
 App = Annotated[str | None, typer.Option("--app", help="The module whose queues' handlers are served.")]
