@@ -28,6 +28,7 @@ from maitred.cli.minding import kept_running
 from maitred.cli.premises import look_at
 from maitred.cli.settling import settle, settle_again
 from maitred.cli.stopping import Asked, heeding, stoppable, unless
+from maitred.cli.tracing import exporting
 from maitred.errors import MaitredError
 from maitred.http import Server, create_app, own_hosts, take_port
 from maitred.http.probe import Probe
@@ -60,6 +61,7 @@ def up(
     slots: int,
     app: str | None,
     require: str | None = None,
+    log_format: str | None = None,
 ) -> None:
     """Run store, server and workers until a signal comes."""
     with stoppable(), contextlib.ExitStack() as house:
@@ -74,16 +76,25 @@ def up(
         url = settings.store.url or (embedded.url if embedded else "")
         making = Making(handlers, slots, premises)
         serving = _serve(url, file, settings, taken, making)
-        _open(kept_running(embedded, serving) if embedded else serving)
+        _open(kept_running(embedded, serving) if embedded else serving, log_format or settings.log.format)
 
 
-def serve(file: Path | None, data: Path, *, store: str | None, host: str, port: int) -> None:
+def serve(
+    file: Path | None,
+    data: Path,
+    *,
+    store: str | None,
+    host: str,
+    port: int,
+    log_format: str | None = None,
+) -> None:
     """Run a server until a signal comes."""
     with stoppable(), take_port(host, port) as taken:
         settings = config.load(file)
         url = store or settings.store.url or embedded_url(data)
         with noted(data, address(taken)):
-            _open(_serve(url, file, settings, taken, Making({}, 0, None)))
+            serving = _serve(url, file, settings, taken, Making({}, 0, None))
+            _open(serving, log_format or settings.log.format)
 
 
 def work(
@@ -96,6 +107,7 @@ def work(
     queues: Sequence[str],
     health_port: int | None,
     require: str | None = None,
+    log_format: str | None = None,
 ) -> None:
     """Run workers until a signal comes."""
     with stoppable(), contextlib.ExitStack() as house:
@@ -107,13 +119,15 @@ def work(
         if health_port is not None:
             health = house.enter_context(take_port(options.DEFAULT_HOST, health_port))
             typer.echo(f"Health at {address(health)}/readyz")
-        _open(_work(url, Making(handlers, slots, premises), queues or list(handlers), health))
+        working = _work(url, Making(handlers, slots, premises), queues or list(handlers), health)
+        _open(working, log_format or settings.log.format)
 
 
-def _open(house: Coroutine[None, None, None]) -> None:
+def _open(house: Coroutine[None, None, None], log_format: str) -> None:
     """Run the house on a fast loop; what it logs goes to the error output, apart from what it answers."""
-    write_logs(sys.stderr)
-    uvloop.run(house)
+    write_logs(sys.stderr, log_format)
+    with contextlib.closing(house), exporting():
+        uvloop.run(house)
 
 
 async def _serve(

@@ -26,6 +26,8 @@ from maitred.http.incoming import WholeSegments
 from maitred.http.metering import Metered, RequestMetrics
 from maitred.http.own_host import OwnHostOnly
 from maitred.http.routes import batches, events, health, holds, jobs, keys, output, queues, sessions
+from maitred.http.tracing import Traced
+from maitred.service import tracing
 from maitred.service.delivery import Postman
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
@@ -81,6 +83,8 @@ def create_app(
     for routes in (jobs, output, holds, events, batches, queues, keys, sessions, health):
         app.include_router(routes.router)
     app.add_middleware(WholeSegments)
+    if tracing.INSTALLED:
+        app.add_middleware(Traced)
     app.add_middleware(OwnHostOnly, hosts=hosts)
     app.add_middleware(Metered, metrics=RequestMetrics(metrics.registry))
     describe(app)

@@ -19,6 +19,7 @@ import httpx
 
 from maitred.core.settings import MINUTE, SECOND, Settings
 from maitred.errors import UnknownKey
+from maitred.service import tracing
 from maitred.service.addresses import CheckedTransport, PrivateAddress
 from maitred.service.signing import Signer
 
@@ -37,7 +38,7 @@ OnTry = Callable[[str, str, str, float], None]
 class Message(NamedTuple):
     """What is sent: its id, which stays the same in all tries, and the key that asked for it.
 
-    `kind` is as `job.ended`, of something in this `queue`.
+    `kind` is as `job.ended`, of something in this `queue`; `trace` is that of whoever submitted it.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Message(NamedTuple):
     media_type: str = "application/json"
     queue: str = ""
     kind: str = ""
+    trace: tracing.Trace = tracing.NO_TRACE
 
 
 class Tried(NamedTuple):
@@ -74,7 +76,11 @@ class Postman:
     async def post(self, url: str, message: Message, *, private: bool, tries: int = 0) -> Tried:
         """Sign a message and send it once, after so many tries before; to a `private` address if allowed."""
         begun = time.monotonic()
-        tried = await self._post(url, message, private=private, tries=tries)
+        about: dict[str, str | int] = {"queue": message.queue, "message": message.id, "attempt": tries + 1}
+        with tracing.span(f"callback {message.kind}", "client", message.trace, **about) as span:
+            tried = await self._post(url, message, private=private, tries=tries)
+            if tried.answer != "sent":
+                span.fail(tried.answer)
         if self._tried:
             self._tried(message.queue, message.kind, tried.answer, time.monotonic() - begun)
         return tried
@@ -85,6 +91,7 @@ class Postman:
         except UnknownKey as error:
             return Tried("refused", f"it cannot be signed: {error}")
         headers |= {"content-type": message.media_type, "maitred-attempt": str(tries + 1)}
+        headers |= tracing.outgoing()
         try:
             async with (
                 asyncio.timeout(self._patience),

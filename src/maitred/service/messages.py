@@ -40,8 +40,9 @@ def notice_message(queue: str, errand: NoticeErrand, settings: Settings) -> Mess
         document |= _NOT_YET
     kind = f"job.{notice.kind}"
     content = _message(kind, iso(notice.at), document)
-    by = decode_body(view.job.body).get("submitted_by", LOCAL)
-    return Message(notice_id(queue, notice.number), by, content, queue=queue, kind=kind)
+    body = decode_body(view.job.body)
+    by, trace = body.get("submitted_by", LOCAL), body.get("trace") or {}
+    return Message(notice_id(queue, notice.number), by, content, queue=queue, kind=kind, trace=trace)
 
 
 def notice_id(queue: str, number: int) -> str:

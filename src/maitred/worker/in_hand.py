@@ -122,6 +122,7 @@ class InHand:
         if run := self.runs.get(lease):
             if run.why is None:
                 self._count.lost()
+                _log.warning("a lease was lost", queue=self._count.queue, job=run.start.id, lease=run.name)
             self._stop(run, Why(STOPPED))
 
     def renewed(self, now: int) -> None:
@@ -190,6 +191,8 @@ class InHand:
         """Give up all work, and say why."""
         if self.runs:
             _log.error("leases lost", worker=self._reports.worker, jobs=len(self.runs), why=why)
+            for run in self.runs.values():
+                _log.warning("a lease was lost", queue=self._count.queue, job=run.start.id, lease=run.name)
             self._count.lost(len(self.runs))
         self.give_up()
 

@@ -44,6 +44,11 @@ class Run:
         self._typed: deque[Typed] = deque()
         self._awaited: asyncio.Future[None] | None = None
 
+    @property
+    def name(self) -> str:
+        """A name of its lease for people: the job's record and the attempt, and nothing of the token."""
+        return f"{self.lease.record}.{self.start.attempt}"
+
     def say(self, stream: Stream, data: bytes, cut: int = 0) -> None:
         """Say something to whoever watches the job; `cut` bytes before it were left out."""
         self._voice.say(self.lease, Part(stream, data, cut))

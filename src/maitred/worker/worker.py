@@ -157,6 +157,7 @@ class Worker:
             self._host or await asyncio.to_thread(this_host),
             self._visible,
             stopping=self._stopping,
+            queue=self._store.queue,
         )
         self._in_hand = InHand(
             self._carry_out,

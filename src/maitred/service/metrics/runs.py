@@ -66,22 +66,22 @@ class RunCount:
     """Counts for one worker; without metrics, nothing."""
 
     def __init__(self, queue: str = "", metrics: RunMetrics | None = None) -> None:
-        self._queue, self._metrics = queue, metrics
+        self.queue, self._metrics = queue, metrics
 
     def ended(self, code: str, seconds: float) -> None:
         """Count a run that ended with this code."""
         if self._metrics:
-            self._metrics.ended(self._queue, code, seconds)
+            self._metrics.ended(self.queue, code, seconds)
 
     def lost(self, runs: int = 1) -> None:
         """Count runs that are no longer ours."""
         if self._metrics:
-            self._metrics.lost(self._queue, runs)
+            self._metrics.lost(self.queue, runs)
 
     def handed_back(self, runs: int) -> None:
         """Count jobs that are given back."""
         if self._metrics:
-            self._metrics.handed_back(self._queue, runs)
+            self._metrics.handed_back(self.queue, runs)
 
 
 class _Slots(Collector):

@@ -1,8 +1,8 @@
 """The tally: what a server counts of its queues from the events that it hears.
 
 Each server hears all events of all queues, whoever caused them. So each counts all of them, from its own
-start on: of several servers one is to be read, and they are not to be added up. What a server could not hear, as
-while the store was out of its reach, it has not counted; how many entries that were is counted too.
+start on: of several servers one is to be read, and they are not to be added up. What a server could not hear,
+as while the store was out of its reach, it has not counted; how many entries that were is counted too.
 """
 
 from collections.abc import Callable
