@@ -10,6 +10,7 @@ from maitred.config import (
     ClassConfig,
     DelayConfig,
     InteractiveConfig,
+    LogConfig,
     MaxWaitingConfig,
     QueueConfig,
     StoreConfig,
@@ -40,6 +41,7 @@ def defaults() -> dict[str, str]:
     tables: dict[str, type[BaseModel]] = {
         "": QueueConfig,
         "store.": StoreConfig,
+        "log.": LogConfig,
         "delay.": DelayConfig,
         "backoff.": BackoffConfig,
         "max_waiting.": MaxWaitingConfig,

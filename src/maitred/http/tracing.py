@@ -1,4 +1,4 @@
-"""Goes on with the trace that a caller names in its headers; only there where traces are installed."""
+"""Goes on with the trace that a caller names in its headers, where somebody traces."""
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -14,7 +14,7 @@ class Traced:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on."""
-        if scope["type"] != "http":
+        if scope["type"] != "http" or not tracing.on():
             await self._app(scope, receive, send)
             return
         with tracing.incoming(Headers(scope=scope)):

@@ -1,7 +1,8 @@
 """Traces with OpenTelemetry: one from the submit of a job over its runs to its callbacks.
 
 Without the extra `maitred[otel]` nothing is imported here and nothing is kept. With it, spans go to the
-program's tracer provider; the commands set one up from the OTEL_ environment. The context of a submit is kept
+program's tracer provider; the commands set one up from the OTEL_ environment. Without a provider nobody
+traces, and nothing is kept either. The context of a submit is kept
 in the job's body as `trace`, with the fields of W3C's trace context. Scripts never look into a body, and no
 document shows it.
 """
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from maitred.errors import MaitredError
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import Tracer, TracerProvider
+    from opentelemetry.trace import TracerProvider
 
 Kind = Literal["producer", "consumer", "client"]
 Trace = Mapping[str, str]
@@ -34,6 +35,21 @@ INSTALLED = _installed()
 provider: "TracerProvider | None" = None
 
 
+def on() -> bool:
+    """Tell whether anybody traces; cheap enough to ask each time."""
+    if not INSTALLED:
+        return False
+    api = _api()
+    return provider is not None or not isinstance(api.get_tracer_provider(), api.ProxyTracerProvider)
+
+
+@cache
+def _api() -> Any:
+    from opentelemetry import trace  # noqa: PLC0415 - see the docstring
+
+    return trace
+
+
 class Span:
     """A part of a trace that is under way; where nobody traces, nothing."""
 
@@ -43,10 +59,9 @@ class Span:
     def fail(self, code: str) -> None:
         """Say that it failed, by a stable code."""
         if self._span is not None:
-            from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415 - see the docstring
-
+            api = _api()
             self._span.set_attribute("maitred.code", code)
-            self._span.set_status(Status(StatusCode.ERROR, code))
+            self._span.set_status(api.Status(api.StatusCode.ERROR, code))
 
     def note(self, **attributes: str | int) -> None:
         """Say something about it."""
@@ -65,7 +80,7 @@ def span(
     Its parent is the kept one, or with None whatever is under way in this program. An attribute `queue` is
     `maitred.queue`.
     """
-    if not INSTALLED:
+    if not on():
         return nullcontext(_NOBODY)
     return _span(name, kind, parent, attributes)
 
@@ -73,17 +88,20 @@ def span(
 @contextmanager
 def _span(name: str, kind: Kind, parent: Trace | None, attributes: Mapping[str, str | int]) -> Iterator[Span]:
     from opentelemetry.context import Context  # noqa: PLC0415 - see the docstring
-    from opentelemetry.trace import SpanKind  # noqa: PLC0415
 
     under = None if parent is None else _w3c().extract(parent, context=Context())
-    with _tracer().start_as_current_span(
-        name,
-        context=under,
-        kind=SpanKind[kind.upper()],
-        attributes=_named(attributes),
-        set_status_on_exception=False,
-        record_exception=False,
-    ) as found:
+    with (
+        _api()
+        .get_tracer("maitred", tracer_provider=provider)
+        .start_as_current_span(
+            name,
+            context=under,
+            kind=_api().SpanKind[kind.upper()],
+            attributes=_named(attributes),
+            set_status_on_exception=False,
+            record_exception=False,
+        ) as found
+    ):
         span = Span(found)
         try:
             yield span
@@ -97,7 +115,7 @@ def _span(name: str, kind: Kind, parent: Trace | None, attributes: Mapping[str, 
 
 def under_way() -> Trace:
     """Give what is kept of the span that is under way; nothing if there is none."""
-    if not INSTALLED:
+    if not on():
         return NO_TRACE
     kept: dict[str, str] = {}
     _w3c().inject(kept)
@@ -106,7 +124,7 @@ def under_way() -> Trace:
 
 def outgoing() -> dict[str, str]:
     """Give the headers by which whoever is called goes on with the trace."""
-    if not INSTALLED:
+    if not on():
         return {}
     from opentelemetry.propagate import inject  # noqa: PLC0415 - see the docstring
 
@@ -117,7 +135,7 @@ def outgoing() -> dict[str, str]:
 
 @contextmanager
 def incoming(headers: Mapping[str, str]) -> Iterator[None]:
-    """Let the trace that a caller names be the one that is under way; only where it is installed."""
+    """Let the trace that a caller names be the one that is under way; only where somebody traces."""
     from opentelemetry.context import attach, detach  # noqa: PLC0415 - see the docstring
     from opentelemetry.propagate import extract  # noqa: PLC0415
 
@@ -126,12 +144,6 @@ def incoming(headers: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         detach(token)
-
-
-def _tracer() -> "Tracer":
-    from opentelemetry.trace import get_tracer  # noqa: PLC0415 - see the docstring
-
-    return get_tracer("maitred", tracer_provider=provider)
 
 
 @cache

@@ -5,7 +5,11 @@ measures the store, `callbacks` the messages to submitters, `runs` what the work
 name is in docs/metrics.md.
 """
 
+from collections.abc import Iterator
+
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 from maitred.service.metrics.callbacks import CallbackMetrics
 from maitred.service.metrics.calls import CallMetrics
@@ -28,7 +32,19 @@ class Metrics:
 
     def exposition(self) -> bytes:
         """Give all of it in the text format of Prometheus; from any thread."""
-        return generate_latest(self.registry)
+        return generate_latest(_Ageless(self.registry))
+
+
+class _Ageless(Collector):
+    """Leaves out when each series began, which this format can only show as one more series for each."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in self._registry.collect():
+            metric.samples = [each for each in metric.samples if not each.name.endswith("_created")]
+            yield metric
 
 
 __all__ = ["MEDIA_TYPE", "Metrics"]

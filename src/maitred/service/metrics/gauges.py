@@ -6,6 +6,7 @@ answer in time is down: then only that is shown, and what this server knows by i
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -14,8 +15,8 @@ from prometheus_client.registry import Collector
 
 from maitred.errors import MaitredError, StoreError
 from maitred.service.desk import Desk
+from maitred.service.document import class_name
 from maitred.service.house_document import queue_document
-from maitred.service.metrics.tally import class_name
 from maitred.store.port import Status
 
 GOOD_FOR = 1.0
@@ -106,10 +107,9 @@ class Gauges(Collector):
             rows["watchers"].append(((name, "batch"), len(lookout.batches)))
             if picture := lookout.foresight.picture:
                 settings = picture.survey.settings
-                counts = dict.fromkeys((each.name for each in settings.levels), 0)
+                counts = Counter({each.name: 0 for each in settings.levels})
                 for lane, orders in picture.lanes.names().items():
-                    found = class_name(settings, picture.lanes[lane].waiting.level)
-                    counts[found] = counts.get(found, 0) + len(orders)
+                    counts[class_name(picture.lanes[lane].waiting.level, settings) or ""] += len(orders)
                 rows["waiting_by_class"] += [((name, each), count) for each, count in counts.items()]
         sessions = self._desk.sessions
         rows["sessions"] += [((name,), count) for name, count in sessions.clients.items()]

@@ -5,7 +5,6 @@ start on: of several servers one is to be read, and they are not to be added up.
 as while the store was out of its reach, it has not counted; how many entries that were is counted too.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -20,11 +19,6 @@ from maitred.store.port import Survey
 # From a tenth of a second to half a day: jobs wait and run for either.
 LONG = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 43_200)
 INTERACTIVE = "interactive"
-
-
-def class_name(settings: Settings, level: int) -> str:
-    """Name a class; one that the queue no longer has is nameless."""
-    return settings.levels[level - 1].name if level <= len(settings.levels) else ""
 
 
 class Tallies:
@@ -65,7 +59,8 @@ class Tally:
         self._children: dict[tuple[object, ...], Any] = {}
         self._runs: dict[int, tuple[str, int]] = {}
         self._number: int | None = None
-        self._settings = Settings()
+        self._settings: Settings | None = None
+        self._classes: list[str] = []
         self._lost = metrics.lost.labels(queue)
         self._handed_back = metrics.handed_back.labels(queue)
         self._retried = metrics.retried.labels(queue)
@@ -76,12 +71,13 @@ class Tally:
         if self._number is not None and survey.last_number > self._number:
             self._missed.inc(survey.last_number - self._number)
         self._number = survey.last_number
-        self._settings = survey.settings
+        self._know(survey.settings)
         self._runs = {record: (self._class(run), run.start) for record, run in survey.runs.items()}
 
     def count(self, entry: Entry, settings: Settings) -> None:
         """Count what one call changed."""
-        self._number, self._settings = entry.number, settings
+        self._number = entry.number
+        self._know(settings)
         self._read.inc()
         freed: dict[int, tuple[str, int]] = {}
         for event in entry.events:
@@ -104,7 +100,7 @@ class Tally:
 
     def waited(self, level: int, wait: int) -> None:
         """Count the wait of a job that has just started."""
-        self._child(self._metrics.wait, class_name(self._settings, level)).observe(wait / SECOND)
+        self._child(self._metrics.wait, self._named(level)).observe(wait / SECOND)
 
     def compared(self, low: int, expected: int, high: int, start: int) -> None:
         """Count how a quoted range, and the time that was expected, held against the start."""
@@ -119,7 +115,15 @@ class Tally:
 
     def _class(self, run: Started | Running) -> str:
         """Name the class whose units a run holds at its start; an elastic one holds the fastest's."""
-        return INTERACTIVE if run.kind is Kind.INTERACTIVE else class_name(self._settings, run.level)
+        return INTERACTIVE if run.kind is Kind.INTERACTIVE else self._named(run.level)
+
+    def _named(self, level: int) -> str:
+        """Name a class; one that the queue no longer has is nameless."""
+        return self._classes[level - 1] if level <= len(self._classes) else ""
+
+    def _know(self, settings: Settings) -> None:
+        if settings is not self._settings:
+            self._settings, self._classes = settings, [each.name for each in settings.levels]
 
     def _child(self, metric: Counter | Histogram, *labels: str) -> Any:
         """Give a metric with these labels, kept since finding it costs more than counting."""
@@ -128,6 +132,3 @@ class Tally:
         if child is None:
             child = self._children[key] = metric.labels(self._queue, *labels)
         return child
-
-
-TallyOf = Callable[[str], Tally]
