@@ -310,7 +310,8 @@ class Worker:
             patience = self._settings.kill_after / SECOND + STOP_PATIENCE
             _, deaf = await asyncio.wait(rest, timeout=patience)
             if deaf:
-                _log.error("handlers do not heed their stop", worker=self.name, jobs=len(deaf))
+                about = {"worker": self.name, "queue": self._store.queue, "jobs": len(deaf)}
+                _log.error("handlers do not heed their stop", **about)
         self._reports.flush()
         await self._give_time(self._tell_the_rest(), max(LEAVE_PATIENCE, grace), LEAVE_PATIENCE)
 

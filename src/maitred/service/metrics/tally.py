@@ -16,8 +16,8 @@ from maitred.core.settings import SECOND, Settings
 from maitred.service.metrics.codes import label_of
 from maitred.store.port import Survey
 
-# From a tenth of a second to half a day: jobs wait and run for either.
-LONG = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 43_200)
+# From a hundredth of a second to half a day: jobs wait and run for either.
+LONG = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 43_200)
 INTERACTIVE = "interactive"
 
 
