@@ -2,6 +2,7 @@
 
 import asyncio
 
+import httpx
 import pytest
 
 import maitred
@@ -9,10 +10,13 @@ from maitred.core.classes import DurationClass, Limit
 from maitred.core.events import Entry
 from maitred.core.job import Finish, Order, Submitter
 from maitred.core.settings import SECOND, Settings
-from maitred.errors import SessionDenied
+from maitred.errors import SessionDenied, StoreUnavailable
+from maitred.http import create_app
+from maitred.service.desk import Desk
 from maitred.service.metrics import Metrics
 from maitred.store.memory import MemoryStores
 from maitred.wire.session import parse_first
+from tests.http.guest import HOST
 from tests.metrics.conftest import Counted
 from tests.metrics.readings import Readings, samples
 from tests.service.address import Reply, listening
@@ -246,3 +250,20 @@ async def test_a_scrape_asks_the_store_once_a_second_at_most(counted: Counted, k
     # Two scrapes in a row may lie on both sides of a second, but not time after time.
     assert await eventually(lambda: later(counted.reads))
     assert await asked() > 0
+
+
+class AwayStores(MemoryStores):
+    """A store that is out of reach."""
+
+    async def names(self) -> list[str]:
+        raise StoreUnavailable
+
+
+async def test_a_server_whose_store_is_away_says_so_and_answers_all_the_same() -> None:
+    app = create_app(Desk(AwayStores()), hosts=[HOST])
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}") as http:
+        reads = Readings(http, "q")
+        assert (await http.get("/healthz")).status_code == 200
+        assert "maitred_store_up 0.0" in await reads.text()
+        assert await reads.value("http_requests_total", route="/healthz", status="200") == 1
