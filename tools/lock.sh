@@ -16,4 +16,4 @@ compile() {
 
 compile requirements-build.lock --only-build-deps --build-deps-for editable
 compile requirements.lock --constraint requirements-build.lock
-compile requirements-dev.lock --extra dev --constraint requirements-build.lock --constraint requirements.lock
+compile requirements-dev.lock --extra dev --extra otel --constraint requirements-build.lock --constraint requirements.lock

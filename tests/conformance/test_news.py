@@ -13,6 +13,7 @@ from maitred.core.events import (
     Freed,
     Lowered,
     Removed,
+    Returned,
     Started,
     Stopping,
     Taken,
@@ -176,3 +177,27 @@ async def test_a_place_that_is_taken_is_told_from_one_that_is_left(store: Store)
     told = [event for entry in await store.news(survey.last_id, 1) for event in entry.events]
     assert [event for event in told if isinstance(event, Taken)] == [Taken(lane, first)]
     assert [event for event in told if isinstance(event, Removed)] == [Removed(lane, third)]
+
+
+async def test_runs_that_did_not_do_their_work_are_told_with_the_reason(store: Store, clock: Clock) -> None:
+    who = Submitter("user", "1")
+    await store.configure(Settings(attempts=2, lease=10 * SECOND, backoff=SECOND, most_backoff=SECOND))
+    survey = await store.survey(600)
+    await store.put([Order("a", who, NEED, b"")])
+    [start] = (await store.join("w", 1, [NEED])).starts
+    again = (await store.hand_back("w", [start.lease])).starts[0]
+    await store.finish("w", [Finish(again.lease, "error", "for a while", transient=True)])
+    clock.now += 2 * SECOND
+    [third] = (await store.take("w")).starts
+    await store.renew("w", [third.lease])
+    clock.now += 20 * SECOND
+    await store.tick()
+    entries = await store.news(survey.last_id, 1)
+    told = [event for entry in entries for event in entry.events if isinstance(event, Returned | Ended)]
+    record = start.lease.record
+    assert told == [
+        Returned(record, "handed-back"),
+        Returned(record, "error"),
+        Returned(record, "lost"),
+        Ended(record, "attempts"),
+    ]

@@ -10,6 +10,7 @@ from maitred.config import (
     ClassConfig,
     DelayConfig,
     InteractiveConfig,
+    LogConfig,
     MaxWaitingConfig,
     QueueConfig,
     SandboxConfig,
@@ -48,6 +49,7 @@ def defaults() -> dict[str, str]:
     tables: dict[str, type[BaseModel]] = {
         "": QueueConfig,
         "store.": StoreConfig,
+        "log.": LogConfig,
         "delay.": DelayConfig,
         "backoff.": BackoffConfig,
         "max_waiting.": MaxWaitingConfig,

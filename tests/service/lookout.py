@@ -12,7 +12,7 @@ from maitred.service.desk import Desk
 from maitred.service.foresight import Foresight
 from maitred.service.foresights import Foresights
 from maitred.service.recent import entry_id
-from maitred.store.port import Keyring, Store, Stores
+from maitred.store.port import CallListener, Keyring, ScriptTime, Store, Stores
 from tests.conftest import Clock
 from tests.http.guest import body
 from tests.waiting import eventually
@@ -47,6 +47,12 @@ class OneQueue:
 
     async def ping(self) -> None:
         await self._stores.ping()
+
+    def on_call(self, listener: CallListener) -> None:
+        self._stores.on_call(listener)
+
+    async def script_time(self) -> ScriptTime | None:
+        return await self._stores.script_time()
 
     async def close(self) -> None:
         await self._stores.close()

@@ -11,6 +11,7 @@ from maitred.cli.premises import Premises
 from maitred.errors import UnknownQueue
 from maitred.service.handlers import Handlers
 from maitred.service.health import Health
+from maitred.service.metrics import Metrics
 from maitred.store.port import Stores
 from maitred.worker import Worker
 
@@ -31,7 +32,7 @@ class Crew:
     One that was hired later and cannot work is told of; the others go on.
     """
 
-    def __init__(self, stores: Stores, making: Making) -> None:
+    def __init__(self, stores: Stores, making: Making, metrics: Metrics) -> None:
         self.ended = asyncio.Event()
         self.making = making
         self._stores = stores
@@ -39,6 +40,8 @@ class Crew:
         self._working: dict[str, asyncio.Task[None]] = {}
         self._late: set[str] = set()
         self._closed = False
+        self._metrics = metrics.runs
+        metrics.runs.watch(self.health)
 
     @property
     def queues(self) -> list[str]:
@@ -107,6 +110,7 @@ class Crew:
             slots,
             host=premises and premises.host,
             visible=premises.visible if premises else (),
+            metrics=self._metrics,
         )
 
     def _over(self, name: str, task: "asyncio.Task[None]") -> None:

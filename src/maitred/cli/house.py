@@ -28,12 +28,14 @@ from maitred.cli.minding import kept_running
 from maitred.cli.premises import look_at
 from maitred.cli.settling import settle, settle_again
 from maitred.cli.stopping import Asked, heeding, stoppable, unless
+from maitred.cli.tracing import exporting
 from maitred.errors import MaitredError
 from maitred.http import Server, create_app, own_hosts, take_port
 from maitred.http.probe import Probe
 from maitred.http.server import address
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
+from maitred.service.metrics import Metrics
 from maitred.service.whereabouts import embedded_url
 from maitred.store.connect import connect
 from maitred.store.port import Stores
@@ -59,6 +61,7 @@ def up(
     slots: int,
     app: str | None,
     require: str | None = None,
+    log_format: str | None = None,
 ) -> None:
     """Run store, server and workers until a signal comes."""
     with stoppable(), contextlib.ExitStack() as house:
@@ -73,16 +76,25 @@ def up(
         url = settings.store.url or (embedded.url if embedded else "")
         making = Making(handlers, slots, premises)
         serving = _serve(url, file, settings, taken, making)
-        _open(kept_running(embedded, serving) if embedded else serving)
+        _open(kept_running(embedded, serving) if embedded else serving, log_format or settings.log.format)
 
 
-def serve(file: Path | None, data: Path, *, store: str | None, host: str, port: int) -> None:
+def serve(
+    file: Path | None,
+    data: Path,
+    *,
+    store: str | None,
+    host: str,
+    port: int,
+    log_format: str | None = None,
+) -> None:
     """Run a server until a signal comes."""
     with stoppable(), take_port(host, port) as taken:
         settings = config.load(file)
         url = store or settings.store.url or embedded_url(data)
         with noted(data, address(taken)):
-            _open(_serve(url, file, settings, taken, Making({}, 0, None)))
+            serving = _serve(url, file, settings, taken, Making({}, 0, None))
+            _open(serving, log_format or settings.log.format)
 
 
 def work(
@@ -95,6 +107,7 @@ def work(
     queues: Sequence[str],
     health_port: int | None,
     require: str | None = None,
+    log_format: str | None = None,
 ) -> None:
     """Run workers until a signal comes."""
     with stoppable(), contextlib.ExitStack() as house:
@@ -106,13 +119,15 @@ def work(
         if health_port is not None:
             health = house.enter_context(take_port(options.DEFAULT_HOST, health_port))
             typer.echo(f"Health at {address(health)}/readyz")
-        _open(_work(url, Making(handlers, slots, premises), queues or list(handlers), health))
+        working = _work(url, Making(handlers, slots, premises), queues or list(handlers), health)
+        _open(working, log_format or settings.log.format)
 
 
-def _open(house: Coroutine[None, None, None]) -> None:
+def _open(house: Coroutine[None, None, None], log_format: str) -> None:
     """Run the house on a fast loop; what it logs goes to the error output, apart from what it answers."""
-    write_logs(sys.stderr)
-    uvloop.run(house)
+    write_logs(sys.stderr, log_format)
+    with contextlib.closing(house), exporting():
+        uvloop.run(house)
 
 
 async def _serve(
@@ -124,11 +139,13 @@ async def _serve(
 ) -> None:
     asked = Asked()
     stores = connect(url)
-    crew = Crew(stores, making)
+    metrics = Metrics()
+    crew = Crew(stores, making, metrics)
     try:
         await unless(asked.to_stop, _prepare(stores, settings, crew))
         foresights = Foresights(stores)
-        app = create_app(Desk(stores, foresights=foresights), hosts=own_hosts(taken), workers=crew.health)
+        desk = Desk(stores, foresights=foresights)
+        app = create_app(desk, hosts=own_hosts(taken), workers=crew.health, metrics=metrics)
         server = Server(app, closing=foresights.close)
         serving = asyncio.create_task(server.serve([taken]))
         await _until(server.up, serving)
@@ -163,7 +180,9 @@ async def _prepare(stores: Stores, settings: config.Config, crew: Crew) -> None:
 async def _work(url: str, making: Making, named: Sequence[str], health: socket.socket | None) -> None:
     asked = Asked()
     stores = connect(url)
-    crew = Crew(stores, making)
+    metrics = Metrics()
+    stores.on_call(metrics.calls.note)
+    crew = Crew(stores, making, metrics)
 
     async def reload() -> None:
         try:
@@ -174,7 +193,8 @@ async def _work(url: str, making: Making, named: Sequence[str], health: socket.s
         _log.info("settings are read again from the store; --app and --slots need a new start")
 
     try:
-        with Probe(health, crew.health) if health else contextlib.nullcontext():
+        probe = Probe(health, crew.health, metrics.exposition) if health else contextlib.nullcontext()
+        with probe:
             await unless(asked.to_stop, crew.gather(named))
             typer.echo(str(making.premises))
             typer.echo(f"Working with {making.slots} slots in each of: {', '.join(crew.queues)}")

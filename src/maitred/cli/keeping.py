@@ -23,11 +23,21 @@ def up(
     slots: options.Slots = options.DEFAULT_SLOTS,
     app: options.App = None,
     require: options.Require = None,
+    log_format: options.LogFormat = None,
 ) -> None:
     """Run everything in one place: the embedded store, the server, and a worker for each queue."""
     from maitred.cli import house  # noqa: PLC0415
 
-    house.up(config, data, host=host, port=port, slots=slots, app=app, require=require)
+    house.up(
+        config,
+        data,
+        host=host,
+        port=port,
+        slots=slots,
+        app=app,
+        require=require,
+        log_format=log_format,
+    )
 
 
 @commands.command()
@@ -39,11 +49,12 @@ def serve(
     data: options.Data = options.DEFAULT_DATA,
     host: options.Host = options.DEFAULT_HOST,
     port: options.Port = options.DEFAULT_PORT,
+    log_format: options.LogFormat = None,
 ) -> None:
     """Run the server alone, on a store that is there."""
     from maitred.cli import house  # noqa: PLC0415
 
-    house.serve(config, data, store=store, host=host, port=port)
+    house.serve(config, data, store=store, host=host, port=port, log_format=log_format)
 
 
 @commands.command()
@@ -58,6 +69,7 @@ def work(
     data: options.Data = options.DEFAULT_DATA,
     health_port: options.HealthPort = None,
     require: options.Require = None,
+    log_format: options.LogFormat = None,
 ) -> None:
     """Run workers alone: one for each queue, for commands and for the handlers of --app."""
     from maitred.cli import house  # noqa: PLC0415
@@ -71,6 +83,7 @@ def work(
         queues=queue or [],
         health_port=health_port,
         require=require,
+        log_format=log_format,
     )
 
 

@@ -1,27 +1,42 @@
-"""Logs: what the house writes on its error output while it is open.
+"""Logs: what the house writes on its error output while it is open, for people or for programs.
 
 A traceback is shown as Python shows it, without the values of variables: those are what jobs were sent, and
-the tokens of their leases.
+the tokens of their leases. A line about a job has its `job` and `queue`, and while it runs its `lease`, which
+is its record and attempt.
 """
 
 from typing import TextIO
 
 import structlog
+from structlog.types import Processor
 
 
-def write_logs(output: TextIO) -> None:
-    """Let everything that is logged go to `output`, a line for each event."""
-    console = structlog.dev.ConsoleRenderer(
-        colors=output.isatty(), exception_formatter=structlog.dev.plain_traceback
-    )
+def write_logs(output: TextIO, form: str = "text") -> None:
+    """Let everything that is logged go to `output`, a line for each event, as `text` or `json`."""
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.StackInfoRenderer(),
             structlog.dev.set_exc_info,
-            structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=True),
-            console,
+            *(_for_programs() if form == "json" else _for_people(output)),
         ],
         logger_factory=structlog.PrintLoggerFactory(output),
     )
+
+
+def _for_people(output: TextIO) -> list[Processor]:
+    return [
+        structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=True),
+        structlog.dev.ConsoleRenderer(
+            colors=output.isatty(), exception_formatter=structlog.dev.plain_traceback
+        ),
+    ]
+
+
+def _for_programs() -> list[Processor]:
+    return [
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        structlog.processors.JSONRenderer(),
+    ]

@@ -1,5 +1,6 @@
 """The options that commands share, each said once."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -26,8 +27,24 @@ Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a f
 HealthPort = Annotated[
     int | None,
     typer.Option(
-        "--health-port", min=0, max=65535, help="Answer /healthz and /readyz here; 0 takes a free one."
+        "--health-port",
+        min=0,
+        max=65535,
+        help="Answer /healthz, /readyz and /metrics here; 0 takes a free one.",
     ),
+]
+
+
+class Format(StrEnum):
+    """How logs are written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+LogFormat = Annotated[
+    Format | None,
+    typer.Option("--log-format", help="Logs for people, or JSON for programs; else the settings'."),
 ]
 App = Annotated[str | None, typer.Option("--app", help="The module whose queues' handlers are served.")]
 Slots = Annotated[

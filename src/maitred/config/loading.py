@@ -17,6 +17,7 @@ from maitred.config.tables import (
     Config,
     DelayConfig,
     InteractiveConfig,
+    LogConfig,
     MaxWaitingConfig,
     QueueConfig,
     SandboxConfig,
@@ -26,6 +27,7 @@ from maitred.config.tables import (
 from maitred.errors import ConfigError
 
 FILE = "maitred.toml"
+_SECTIONS: dict[str, type[BaseModel]] = {"store": StoreConfig, "worker": WorkerConfig, "log": LogConfig}
 _TABLES: dict[str, type[BaseModel]] = {
     "delay": DelayConfig,
     "backoff": BackoffConfig,
@@ -44,6 +46,7 @@ class _Environment(BaseSettings):
 
     store: dict[str, Any] = {}
     worker: dict[str, Any] = {}
+    log: dict[str, Any] = {}
     queues: dict[str, Any] = {}
 
 
@@ -85,7 +88,7 @@ def _read_environment() -> dict[str, Any]:
         found = _Environment().model_dump(exclude_unset=True)
     except (ValidationError, SettingsError) as error:
         raise ConfigError(
-            "MAITRED_STORE, MAITRED_WORKER and MAITRED_QUEUES cannot be set as a whole; "
+            "MAITRED_STORE, MAITRED_WORKER, MAITRED_LOG and MAITRED_QUEUES cannot be set as a whole; "
             "name one value, as in MAITRED_STORE__URL."
         ) from error
     for queue in found.get("queues", {}).values():
@@ -139,10 +142,8 @@ def _unknown(key: str, allowed: list[str]) -> str:
 
 def _table_at(path: list[str]) -> type[BaseModel]:
     match path:
-        case ["store"]:
-            return StoreConfig
-        case ["worker"]:
-            return WorkerConfig
+        case [name] if name in _SECTIONS:
+            return _SECTIONS[name]
         case ["queues", _]:
             return QueueConfig
         case ["queues", _, "classes", _]:

@@ -128,6 +128,12 @@ class WorkerConfig(_Table):
     isolate: bool = True
 
 
+class LogConfig(_Table):
+    """How the commands that keep the house open write their logs: for people, or a JSON object a line."""
+
+    format: Literal["text", "json"] = "text"
+
+
 class QueueConfig(_Table):
     """One queue's settings. All durations are microseconds once read."""
 
@@ -277,6 +283,7 @@ class Config(_Table):
 
     store: StoreConfig = StoreConfig()
     worker: WorkerConfig = WorkerConfig()
+    log: LogConfig = LogConfig()
     queues: dict[Annotated[str, AfterValidator(queue_name)], QueueConfig] = Field(
         default_factory=dict, validate_default=True
     )

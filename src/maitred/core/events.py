@@ -12,7 +12,7 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from maitred.core.floor import Kind
-from maitred.core.job import Band, Phase, Place
+from maitred.core.job import Band, Job, Phase, Place
 from maitred.core.snapshot import HoldState, Snapshot
 
 
@@ -71,6 +71,13 @@ class Freed(NamedTuple):
     record: int
 
 
+class Returned(NamedTuple):
+    """A run ended and its work is not done: it was `lost`, `handed-back`, or failed and is tried again."""
+
+    record: int
+    code: str
+
+
 class Ended(NamedTuple):
     """A job ended; no code means completed."""
 
@@ -126,6 +133,7 @@ Event = (
     | Lowered
     | Stopping
     | Freed
+    | Returned
     | Ended
     | Changed
     | Said
@@ -147,6 +155,8 @@ class Entry(NamedTuple):
 
 
 TOP = 1 << 53
+# The code of a run that is stopped since the ledger's tree has its job elsewhere.
+MOVED = "moved"
 
 
 def order_of(place: Place) -> bytes:
@@ -222,6 +232,7 @@ def _jobs(before: Snapshot, after: Snapshot) -> Iterator[Event]:
         was = before.jobs.get(record)
         if was == job:
             continue
+        yield from _returned(was, job)
         if job.phase is Phase.ENDED:
             yield Ended(record, job.code)
         elif job.phase is not Phase.RUNNING:
@@ -229,6 +240,14 @@ def _jobs(before: Snapshot, after: Snapshot) -> Iterator[Event]:
         older = after.jobs.get(job.previous)
         if was is None and older and older.phase is not Phase.ENDED:
             yield Versioned(older.record, record)
+
+
+def _returned(was: Job | None, job: Job) -> Iterator[Event]:
+    """Tell of runs that did not do their work; where a run's failure is its job's end, that says it."""
+    known = len(was.timeline) if was else 0
+    for run in job.timeline[known:]:
+        if run.code not in ("", MOVED) and not (job.phase is Phase.ENDED and job.code == run.code):
+            yield Returned(job.record, run.code)
 
 
 def _holds(snapshot: Snapshot) -> dict[int, HoldState]:

@@ -23,12 +23,17 @@ from maitred.errors import Fault, InvalidJob, MaitredError
 from maitred.http.answer import problem, problem_answer, problem_of
 from maitred.http.describe import describe
 from maitred.http.incoming import WholeSegments
+from maitred.http.metering import Metered, RequestMetrics
 from maitred.http.own_host import OwnHostOnly
 from maitred.http.routes import batches, events, health, holds, jobs, keys, output, queues, sessions
+from maitred.http.tracing import Traced
+from maitred.service import tracing
 from maitred.service.delivery import Postman
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
 from maitred.service.health import Health
+from maitred.service.metrics import Metrics
+from maitred.service.metrics.gauges import Gauges
 from maitred.service.scribe import Scribes
 from maitred.service.signing import Signer
 from maitred.service.staff import clerks, couriers
@@ -45,11 +50,14 @@ _RULES = {
 }
 
 
-def create_app(desk: Desk, *, hosts: Collection[str], workers: Workers = list) -> FastAPI:
+def create_app(
+    desk: Desk, *, hosts: Collection[str], workers: Workers = list, metrics: Metrics | None = None
+) -> FastAPI:
     """Make the app over a desk.
 
     `hosts` are the values of `Host` by which the server is its own, such as `127.0.0.1:7500`. `workers`
-    tells how those in this process are; until all take jobs the server is not ready.
+    tells how those in this process are; until all take jobs the server is not ready. `metrics` are those of
+    this process, if it has others to count than this app.
     """
     app = FastAPI(
         title="Maitred",
@@ -68,10 +76,17 @@ def create_app(desk: Desk, *, hosts: Collection[str], workers: Workers = list) -
     )
     app.state.desk = desk
     app.state.workers = workers
+    app.state.metrics = metrics = metrics or Metrics()
+    app.state.gauges = Gauges(desk)
+    metrics.registry.register(app.state.gauges)
+    desk.stores.on_call(metrics.calls.note)
     for routes in (jobs, output, holds, events, batches, queues, keys, sessions, health):
         app.include_router(routes.router)
     app.add_middleware(WholeSegments)
+    if tracing.INSTALLED:
+        app.add_middleware(Traced)
     app.add_middleware(OwnHostOnly, hosts=hosts)
+    app.add_middleware(Metered, metrics=RequestMetrics(metrics.registry))
     describe(app)
     return app
 
@@ -79,9 +94,11 @@ def create_app(desk: Desk, *, hosts: Collection[str], workers: Workers = list) -
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     desk: Desk = app.state.desk
-    postman = Postman(Signer(desk.keys))
+    metrics: Metrics = app.state.metrics
+    postman = Postman(Signer(desk.keys), tried=metrics.callbacks.note)
     if desk.foresights is None:
         desk.foresights = Foresights(desk.stores)
+    desk.foresights.tallies = metrics.tallies
     mine = (desk.stores, _own_name(), postman, desk.foresights)
     if desk.clerks is None:
         desk.clerks = clerks(*mine)

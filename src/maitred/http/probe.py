@@ -1,4 +1,4 @@
-"""Health of a process that has no server: `/healthz` and `/readyz` on loopback, for a container's probe.
+"""Health of a process that has no server: `/healthz`, `/readyz` and `/metrics` on loopback, for probes.
 
 It answers from threads of its own. So a worker whose loop is blocked by a handler is told of, too.
 """
@@ -12,16 +12,23 @@ from typing import Self
 from maitred.http.answer import PROBLEM, problem
 from maitred.http.server import own_hosts
 from maitred.service.health import Health, trouble
+from maitred.service.metrics import MEDIA_TYPE
 from maitred.wire import encode_json
 
 PATIENCE = 5.0
 
 
 class Probe:
-    """Answers on a socket for as long as the block lasts. `workers` tells how they are, from any thread."""
+    """Answers on a socket for as long as the block lasts.
 
-    def __init__(self, taken: socket, workers: Callable[[], Sequence[Health]]) -> None:
-        self._server = ThreadingHTTPServer(taken.getsockname()[:2], _handler(taken, workers), False)
+    `workers` tells how they are, and `exposition` what they count, from any thread.
+    """
+
+    def __init__(
+        self, taken: socket, workers: Callable[[], Sequence[Health]], exposition: Callable[[], bytes]
+    ) -> None:
+        handler = _handler(taken, workers, exposition)
+        self._server = ThreadingHTTPServer(taken.getsockname()[:2], handler, False)
         self._server.socket.close()
         self._server.socket = taken
         self._thread = threading.Thread(target=self._server.serve_forever, name="maitred-health", daemon=True)
@@ -45,7 +52,9 @@ def _readiness(workers: Sequence[Health]) -> tuple[int, str, object]:
     return 200, "application/json", {"status": "ready", "workers": shown}
 
 
-def _handler(taken: socket, workers: Callable[[], Sequence[Health]]) -> type[BaseHTTPRequestHandler]:
+def _handler(
+    taken: socket, workers: Callable[[], Sequence[Health]], exposition: Callable[[], bytes]
+) -> type[BaseHTTPRequestHandler]:
     hosts = own_hosts(taken)
 
     class Handler(BaseHTTPRequestHandler):
@@ -59,12 +68,16 @@ def _handler(taken: socket, workers: Callable[[], Sequence[Health]]) -> type[Bas
                 self._answer(200, "application/json", {"status": "ok"})
             elif self.path == "/readyz":
                 self._answer(*_readiness(workers()))
+            elif self.path == "/metrics":
+                self._send(200, MEDIA_TYPE, exposition())
             else:
-                says = "there are /healthz and /readyz"
+                says = "there are /healthz, /readyz and /metrics"
                 self._answer(404, PROBLEM, problem(404, "no-such-route", "Not Found", says))
 
         def _answer(self, status: int, kind: str, document: object) -> None:
-            body = encode_json(document)
+            self._send(status, kind, encode_json(document))
+
+        def _send(self, status: int, kind: str, body: bytes) -> None:
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))

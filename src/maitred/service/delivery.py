@@ -9,6 +9,7 @@ import asyncio
 import random
 import ssl
 import time
+from collections.abc import Callable
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from functools import cached_property
@@ -18,6 +19,7 @@ import httpx
 
 from maitred.core.settings import MINUTE, SECOND, Settings
 from maitred.errors import UnknownKey
+from maitred.service import tracing
 from maitred.service.addresses import CheckedTransport, PrivateAddress
 from maitred.service.signing import Signer
 
@@ -29,15 +31,23 @@ LONGEST_SAYING = 200
 _LATER = (httpx.codes.REQUEST_TIMEOUT, httpx.codes.TOO_MANY_REQUESTS)
 
 Answer = Literal["sent", "again", "refused"]
+# Hears of each try: the queue, the kind of message, the answer, and how many seconds it took.
+OnTry = Callable[[str, str, str, float], None]
 
 
 class Message(NamedTuple):
-    """What is sent: its id, which stays the same in all tries, and the key that asked for it."""
+    """What is sent: its id, which stays the same in all tries, and the key that asked for it.
+
+    `kind` is as `job.ended`, of something in this `queue`; `trace` is that of whoever submitted it.
+    """
 
     id: str
     by: str
     content: bytes
     media_type: str = "application/json"
+    queue: str = ""
+    kind: str = ""
+    trace: tracing.Trace = tracing.NO_TRACE
 
 
 class Tried(NamedTuple):
@@ -54,20 +64,34 @@ class Tried(NamedTuple):
 class Postman:
     """Sends messages, each on a connection of its own.
 
-    None is kept for the next message, which may be for another receiver at the same address.
+    None is kept for the next message, which may be for another receiver at the same address. `tried` hears
+    of each try.
     """
 
-    def __init__(self, signer: Signer, *, patience: float = PATIENCE) -> None:
+    def __init__(self, signer: Signer, *, patience: float = PATIENCE, tried: OnTry | None = None) -> None:
         self._signer = signer
         self._patience = patience
+        self._tried = tried
 
     async def post(self, url: str, message: Message, *, private: bool, tries: int = 0) -> Tried:
         """Sign a message and send it once, after so many tries before; to a `private` address if allowed."""
+        begun = time.monotonic()
+        about: dict[str, str | int] = {"queue": message.queue, "message": message.id, "attempt": tries + 1}
+        with tracing.span(f"callback {message.kind}", "client", message.trace, **about) as span:
+            tried = await self._post(url, message, private=private, tries=tries)
+            if tried.answer != "sent":
+                span.fail(tried.answer)
+        if self._tried:
+            self._tried(message.queue, message.kind, tried.answer, time.monotonic() - begun)
+        return tried
+
+    async def _post(self, url: str, message: Message, *, private: bool, tries: int) -> Tried:
         try:
             headers = await self._signer.headers(message.by, message.id, message.content)
         except UnknownKey as error:
             return Tried("refused", f"it cannot be signed: {error}")
         headers |= {"content-type": message.media_type, "maitred-attempt": str(tries + 1)}
+        headers |= tracing.outgoing()
         try:
             async with (
                 asyncio.timeout(self._patience),

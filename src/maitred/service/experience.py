@@ -5,7 +5,7 @@ Nothing of it is stored. A server that starts reads the last ended jobs once, an
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maitred.core.durations import Coverage, Durations
 from maitred.core.estimate import Estimate
@@ -13,6 +13,9 @@ from maitred.core.floor import Kind
 from maitred.core.job import Band, View
 from maitred.core.occupancy import Running
 from maitred.core.settings import SECOND
+
+if TYPE_CHECKING:
+    from maitred.service.metrics.tally import Tally
 
 # How many waits the statistics are made of, and how many quoted ranges are remembered until the start comes.
 WAITS = 1_000
@@ -23,14 +26,15 @@ _BY_ITSELF = frozenset({"", "error", "exit", "command", "script", "result"})
 
 
 class Experience:
-    """What was learned of one queue."""
+    """What was learned of one queue; a `tally` counts waits, and how quotes held, for good."""
 
-    def __init__(self) -> None:
+    def __init__(self, tally: "Tally | None" = None) -> None:
         """Begin with nothing learned."""
         self.durations = Durations()
         self.coverage = Coverage()
         self._waits: deque[tuple[int, int]] = deque(maxlen=WAITS)
-        self._quotes: dict[tuple[str, bytes], tuple[int, int]] = {}
+        self._quotes: dict[tuple[str, bytes], tuple[int, int, int]] = {}
+        self._tally = tally
 
     def read_history(self, ended: Iterable[View]) -> None:
         """Learn from jobs that have ended, last first."""
@@ -56,22 +60,29 @@ class Experience:
         for each in kinds:
             self.durations.note(run.need, level, end - run.start, elastic=each, censored=censored)
 
-    def waited(self, since: int, start: int) -> None:
-        """Count the wait of a job from its release to its start."""
-        self._waits.append((start, max(0, start - since)))
+    def waited(self, since: int, start: int, level: int | None = None) -> None:
+        """Count the wait of a job from its release to its start; its class is None if that is history."""
+        wait = max(0, start - since)
+        self._waits.append((start, wait))
+        if self._tally and level is not None:
+            self._tally.waited(level, wait)
 
     def quoted(self, place: tuple[str, bytes], estimate: Estimate) -> None:
         """Remember the first range that was told of a place."""
-        if estimate.low is None or estimate.high is None or place in self._quotes:
+        expected, low, high, *_ = estimate
+        if expected is None or low is None or high is None or place in self._quotes:
             return
-        self._quotes[place] = (estimate.low, estimate.high)
+        self._quotes[place] = (low, expected, high)
         if len(self._quotes) > QUOTES:
             del self._quotes[next(iter(self._quotes))]
 
     def taken(self, place: tuple[str, bytes], start: int) -> None:
         """Compare what was told of a place with its start."""
         if quote := self._quotes.pop(place, None):
-            self.coverage.note(*quote, start)
+            low, _, high = quote
+            self.coverage.note(low, high, start)
+            if self._tally:
+                self._tally.compared(*quote, start)
 
     def gone(self, place: tuple[str, bytes]) -> None:
         """Forget what was told of a place that nobody will take."""

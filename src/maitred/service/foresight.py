@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
@@ -28,6 +28,9 @@ from maitred.service.outlook import Outlook
 from maitred.service.picture import Picture
 from maitred.service.recent import RecentEvents, entry_id, show_entry
 from maitred.store.port import Store, Survey
+
+if TYPE_CHECKING:
+    from maitred.service.metrics.tally import Tally
 
 # For how long the store is asked to tell changes, and how often that is renewed, in seconds.
 LISTEN = 600.0
@@ -70,10 +73,16 @@ class Listener(Protocol):
 
 
 class Foresight:
-    """The estimates of one queue; `run` it in a task, and cancel that to stop it."""
+    """The estimates of one queue; `run` it in a task, and cancel that to stop it.
 
-    def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self.experience = Experience()
+    A `tally` counts all that is applied to the picture.
+    """
+
+    def __init__(
+        self, store: Store, *, clock: Callable[[], float] = time.monotonic, tally: "Tally | None" = None
+    ) -> None:
+        self.experience = Experience(tally)
+        self._tally = tally
         self.picture: Picture | None = None
         self.ready = asyncio.Event()
         self.recent = RecentEvents()
@@ -217,6 +226,8 @@ class Foresight:
         else:
             await self._recall(survey)
         picture = Picture(survey, self.experience)
+        if self._tally:
+            self._tally.look(survey)
         # The store keeps what it tells for a while only, and a long line takes longer to read.
         meanwhile: list[Entry] = []
         for lane in survey.lanes:
@@ -289,6 +300,8 @@ class Foresight:
             if entry.number != picture.number + 1:
                 return False
             self.recent.add(entry)
+            if self._tally:
+                self._tally.count(entry, picture.survey.settings)
             if picture.follow(entry, self._added if known else _nobody) and known:
                 self._stale(broken=picture.surprised)
         if entries and known:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from maitred.service.batch_watch import BatchWatchers
 from maitred.service.foresight import Foresight
@@ -11,6 +11,9 @@ from maitred.service.per_queue import begin, end, for_each
 from maitred.service.watchers import Watchers
 from maitred.store.ledgered import LedgeredStore
 from maitred.store.port import Stores
+
+if TYPE_CHECKING:
+    from maitred.service.metrics.tally import Tallies
 
 
 class Lookout(NamedTuple):
@@ -24,7 +27,8 @@ class Lookout(NamedTuple):
 class Foresights:
     """What a server foresees, and who watches; `run` it in a task, and cancel that to stop it.
 
-    Until it runs nothing is foreseen, and nobody can watch.
+    Until it runs nothing is foreseen, and nobody can watch. What is heard is counted in `tallies`, where they
+    are set before it runs.
     """
 
     def __init__(self, stores: Stores, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -33,6 +37,7 @@ class Foresights:
         self._queues: dict[str, Lookout] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._running = False
+        self.tallies: Tallies | None = None
 
     async def run(self) -> None:
         """Foresee for all queues until cancelled."""
@@ -52,6 +57,10 @@ class Foresights:
         for lookout in self._queues.values():
             lookout.jobs.close()
             lookout.batches.close()
+
+    def lookouts(self) -> dict[str, Lookout]:
+        """Give what looks out for each queue that was seen."""
+        return dict(self._queues)
 
     def of(self, queue: str) -> Foresight | None:
         """Give the foresight of a queue that exists; None while nothing is foreseen."""
@@ -73,7 +82,8 @@ class Foresights:
             return None
         if queue not in self._queues:
             store = self._stores.queue(queue)
-            foresight = Foresight(store, clock=self._clock)
+            tally = self.tallies.of(queue) if self.tallies else None
+            foresight = Foresight(store, clock=self._clock, tally=tally)
             lookout = Lookout(foresight, Watchers(store, foresight), BatchWatchers(store, foresight))
             self._queues[queue] = lookout
             if isinstance(store, LedgeredStore):

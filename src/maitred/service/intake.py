@@ -26,6 +26,7 @@ from maitred.errors import (
     QueueFull,
     StoreError,
 )
+from maitred.service import tracing
 from maitred.service.order import HANDLER, allowed_by, order_of
 from maitred.store.port import Store
 
@@ -49,6 +50,13 @@ async def accept(
 
     With `only_new` a key that its batch has is passed over.
     """
+    with tracing.span("submit many", "producer", queue=store.queue, jobs=len(bodies)):
+        return await _accept(store, settings, bodies, only_new=only_new)
+
+
+async def _accept(
+    store: Store, settings: Settings, bodies: Sequence[object], *, only_new: bool
+) -> list[Accepted | MaitredError]:
     answers: list[Accepted | MaitredError | None] = [None] * len(bodies)
     under_way: deque[asyncio.Task[None]] = deque()
     for first in range(0, len(bodies), JOBS_PER_CALL):
@@ -64,20 +72,24 @@ async def accept(
 
 async def accept_shown(store: Store, settings: Settings, body: object) -> tuple[Accepted, View | None]:
     """Take in one job and show it as it is then; raises what `accept` answers."""
-    order = order_of(body, settings, allowed_by(settings))
-    put, view = await store.put_shown(order)
-    if not isinstance(put, Put):
-        raise await refused(put, order, store, settings)
-    return Accepted(order.id, put.outcome, put.version), view
+    with tracing.span("submit", "producer", queue=store.queue) as span:
+        order = order_of(body, settings, allowed_by(settings))
+        span.note(job=order.id)
+        put, view = await store.put_shown(order)
+        if not isinstance(put, Put):
+            raise await refused(put, order, store, settings)
+        return Accepted(order.id, put.outcome, put.version), view
 
 
 async def accept_one(store: Store, settings: Settings, body: object) -> Accepted:
     """Take in one job; raises what `accept` answers."""
-    order = order_of(body, settings, allowed_by(settings))
-    [put] = await store.put([order])
-    if not isinstance(put, Put):
-        raise await refused(put, order, store, settings)
-    return Accepted(order.id, put.outcome, put.version)
+    with tracing.span("submit", "producer", queue=store.queue) as span:
+        order = order_of(body, settings, allowed_by(settings))
+        span.note(job=order.id)
+        [put] = await store.put([order])
+        if not isinstance(put, Put):
+            raise await refused(put, order, store, settings)
+        return Accepted(order.id, put.outcome, put.version)
 
 
 async def _check(

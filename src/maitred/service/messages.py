@@ -38,9 +38,11 @@ def notice_message(queue: str, errand: NoticeErrand, settings: Settings) -> Mess
     document = job_document(queue, _as_of(view, notice), settings) | _OF_NOW
     if notice.kind != "ended":
         document |= _NOT_YET
-    content = _message(f"job.{notice.kind}", iso(notice.at), document)
-    by = decode_body(view.job.body).get("submitted_by", LOCAL)
-    return Message(notice_id(queue, notice.number), by, content)
+    kind = f"job.{notice.kind}"
+    content = _message(kind, iso(notice.at), document)
+    body = decode_body(view.job.body)
+    by, trace = body.get("submitted_by", LOCAL), body.get("trace") or {}
+    return Message(notice_id(queue, notice.number), by, content, queue=queue, kind=kind, trace=trace)
 
 
 def notice_id(queue: str, number: int) -> str:
@@ -96,12 +98,14 @@ def delivery_document(queue: str, delivery: Delivery) -> Document:
 def report_message(queue: str, batch: Batch, form: ResponseType) -> Message:
     """Give the message with a batch's last report, in the form that was asked for."""
     report: Document = decode_json(batch.report)
+    kind = "batch.reported"
     if form == "json":
         document = {**batch_document(queue, batch, ()), "report": report}
-        content = _message("batch.reported", report["at"], document)
+        content = _message(kind, report["at"], document)
     else:
         content = as_xml(report) if form == "xml" else as_turtle(report)
-    return Message(report_id(queue, batch, batch.sequence), LOCAL, content, MEDIA_TYPES[form])
+    id = report_id(queue, batch, batch.sequence)
+    return Message(id, LOCAL, content, MEDIA_TYPES[form], queue=queue, kind=kind)
 
 
 def report_id(queue: str, batch: Batch, sequence: int) -> str:

@@ -5,6 +5,7 @@ from maitred.core.ids import job_id
 from maitred.core.job import COMMAND, Band, Order, Submitter
 from maitred.core.settings import SECOND, Settings
 from maitred.errors import Fault, InvalidJob, TooLarge
+from maitred.service import tracing
 from maitred.service.keyring import LOCAL
 from maitred.service.moment import microseconds, seconds
 from maitred.wire import (
@@ -28,7 +29,7 @@ def order_of(value: object, settings: Settings, allowed: Allowed, by: str = LOCA
     `by` is the key of whoever submits it. Raises `InvalidJob` with all faults, or `TooLarge`.
     """
     body = _checked(value, allowed)
-    config = encode_body(body, by)
+    config = encode_body(body, by, tracing.under_way())
     if len(config) > settings.max_body:
         raise TooLarge(len(config), settings.max_body)
     level, length = _level(body, settings)

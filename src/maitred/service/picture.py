@@ -93,12 +93,24 @@ class Picture:
         self.surprised = started > taken or any(isinstance(event, HouseChanged) for event in entry.events)
         freed = {event.record for event in entry.events if isinstance(event, Freed)}
         carried = sum(isinstance(event, Started) and event.record in freed for event in entry.events)
-        for _ in range(started - taken - carried):
-            # Whoever finds a free slot starts without standing in line; a job's next stage is no new start.
-            self._experience.waited(entry.now, entry.now)
+        if started - taken - carried > 0:
+            self._note_unqueued(entry, started - taken - carried, freed)
         self.last, self.number = this, entry.number
         self._settle(this)
         return more
+
+    def _note_unqueued(self, entry: Entry, count: int, freed: set[int]) -> None:
+        """Count those who found a free slot and started without standing in line.
+
+        A job's next stage is no new start. Which of several in one entry stood in line is not told.
+        """
+        levels = [
+            event.level
+            for event in entry.events
+            if isinstance(event, Started) and event.kind is not Kind.INTERACTIVE and event.record not in freed
+        ]
+        for level in levels[:count]:
+            self._experience.waited(entry.now, entry.now, level)
 
     def occupancy(self, now: int) -> Occupancy:
         """Give the floor as the planner sees it."""
@@ -148,7 +160,7 @@ class Picture:
         lane = self.lanes[event.lane]
         places = lane.take(event.through)
         for order in places:
-            self._experience.waited(came_at(lane.band, order), now)
+            self._experience.waited(came_at(lane.band, order), now, lane.waiting.level)
             self._experience.taken((event.lane, order), now)
         return len(places)
 

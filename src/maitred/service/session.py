@@ -8,7 +8,7 @@ last has it: the worker names them in the stream, so all servers see the same on
 import asyncio
 import contextlib
 import secrets
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
@@ -46,7 +46,7 @@ class Past(NamedTuple):
 class Session:
     """One client's hold on a session: the id and record of its job, and the text by which it is taken up.
 
-    All of it happens while it is `attended`.
+    All of it happens while it is `attended`; meanwhile it is counted among its queue's `clients`.
     """
 
     def __init__(
@@ -58,10 +58,11 @@ class Session:
         *,
         window: int,
         attend_every: float,
+        clients: Counter[str],
     ) -> None:
         self.name = name
         self.id, self._record = job
-        self._store, self._ears = store, ears
+        self._store, self._ears, self._clients = store, ears, clients
         self._client = secrets.token_bytes(CLIENT_BYTES)
         self._window, self._attend_every = window, attend_every
         self._stream = self._chunks()
@@ -77,9 +78,11 @@ class Session:
     async def attended(self) -> AsyncGenerator[None, None]:
         """Let the store hear that somebody is there, for as long as this lasts and once at its end."""
         attending = asyncio.create_task(self._attend())
+        self._clients[self._store.queue] += 1
         try:
             yield
         finally:
+            self._clients[self._store.queue] -= 1
             attending.cancel()
             await self._stream.aclose()
             if not self._left:

@@ -7,6 +7,7 @@ ends it as abandoned.
 
 import hmac
 import secrets
+from collections import Counter
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -30,13 +31,18 @@ ATTEND_EVERY = 3.0
 
 
 class Sessions:
-    """The sessions of a desk's queues; `comeback` is how long a client that drops has to come back."""
+    """The sessions of a desk's queues; `comeback` is how long a client that drops has to come back.
+
+    `clients` counts those that are here by queue, `denials` what was denied so far by queue and reason.
+    """
 
     def __init__(self, desk: "Desk", comeback: float = COMEBACK) -> None:
         self._desk = desk
         self._attend_every = min(ATTEND_EVERY, comeback / 10)
         self._abandon = round((comeback + self._attend_every) * SECOND)
         self._ears: dict[str, Ears] = {}
+        self.clients: Counter[str] = Counter()
+        self.denials: Counter[tuple[str, str]] = Counter()
 
     async def open(self, queue: str, frame: OpenFrame) -> Session:
         """Start a session at once; `SessionDenied` if the Floor has no room for it, or `TooLarge`."""
@@ -62,6 +68,7 @@ class Sessions:
         order = Order(job_id(key), submitter, COMMAND, body, abandon=self._abandon)
         admission = await self._desk.store(queue).admit(order)
         if admission.denied:
+            self.denials[queue, admission.denied] += 1
             raise await self._denied(queue, admission, submitter, settings)
         return self._session(queue, (order.id, admission.record), secret, settings)
 
@@ -85,6 +92,7 @@ class Sessions:
             f"{job[0]}.{secret}",
             window=window(settings.output_limit),
             attend_every=self._attend_every,
+            clients=self.clients,
         )
 
     def _listen(self, queue: str) -> Ears:

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 from maitred.core.settings import SECOND, Settings
 from maitred.store.passing_on import PassingOn
-from maitred.store.port import Clock, Keyring, Status, Store, Stores
+from maitred.store.port import CallListener, Clock, Keyring, ScriptTime, Status, Store, Stores
 
 if TYPE_CHECKING:
     from maitred.store.zookeeper.reconciling import Tally
@@ -178,6 +178,14 @@ class LedgeredStores:
     async def ping(self) -> None:
         """Raise StoreUnavailable unless the line's store answers."""
         await self.lines.ping()
+
+    def on_call(self, listener: CallListener) -> None:
+        """Tell of each call of the lines' store."""
+        self.lines.on_call(listener)
+
+    async def script_time(self) -> ScriptTime | None:
+        """Tell how busy the lines' server is with scripts."""
+        return await self.lines.script_time()
 
     async def close(self) -> None:
         """Give back sessions and connections."""

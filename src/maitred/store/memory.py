@@ -37,11 +37,13 @@ from maitred.core.snapshot import Snapshot, state_counts, take_snapshot
 from maitred.errors import UnknownJob, UnknownQueue
 from maitred.store.memory_output import OutputVerbs
 from maitred.store.port import (
+    CallListener,
     Clock,
     Dice,
     EndedPage,
     LinePage,
     Progress,
+    ScriptTime,
     Status,
     SubmitterView,
     Survey,
@@ -460,6 +462,13 @@ class MemoryStores:
 
     async def ping(self) -> None:
         """Answer always."""
+
+    def on_call(self, listener: CallListener) -> None:
+        """Tell of nothing: there is no server to call."""
+
+    async def script_time(self) -> ScriptTime | None:
+        """Tell nothing: there are no scripts."""
+        return None
 
     async def close(self) -> None:
         """Keep the state; there is nothing to give back."""

@@ -6,7 +6,7 @@ and nothing else. Time comes from the store's own clock unless a `clock` was giv
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from maitred.core.batch import Batch, BatchOrder, BatchPut, BatchState, Errand, RowView
 from maitred.core.events import Entry
@@ -408,6 +408,17 @@ class Keyring(Protocol):
         """
 
 
+class ScriptTime(NamedTuple):
+    """How many scripts a server has run since it started, and how long they took in all."""
+
+    calls: int
+    seconds: float
+
+
+# Hears of each call of a store: its verb, how many seconds it took, and why it failed, empty if it did not.
+CallListener = Callable[[str, float, str], None]
+
+
 class Stores(Protocol):
     """All queues of one place, and the keys of those who call."""
 
@@ -424,12 +435,19 @@ class Stores(Protocol):
     async def ping(self) -> None:
         """Raise StoreUnavailable unless the store answers."""
 
+    def on_call(self, listener: CallListener) -> None:
+        """Tell this of each call from now on; a store without a server has none to tell of."""
+
+    async def script_time(self) -> ScriptTime | None:
+        """Tell how busy the server is with scripts, of all who use it; None where it cannot tell."""
+
     async def close(self) -> None:
         """Give back connections."""
 
 
 __all__ = [
     "BatchPage",
+    "CallListener",
     "Clock",
     "Dice",
     "EndedPage",
@@ -438,6 +456,7 @@ __all__ = [
     "LinePage",
     "Progress",
     "RowPage",
+    "ScriptTime",
     "Status",
     "Store",
     "Stores",

@@ -4,6 +4,7 @@ The store never looks into a configuration. It holds what no verb needs and no P
 the response address, what to run, the metadata, and the flags that were sent.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -27,8 +28,11 @@ def encode_json(value: object) -> bytes:
     return _encoder.encode(value)
 
 
-def encode_body(body: JobBody, by: str) -> bytes:
-    """Write the configuration of a job that was checked; what it is told about is signed for the key `by`."""
+def encode_body(body: JobBody, by: str, trace: Mapping[str, str] | None = None) -> bytes:
+    """Write the configuration of a job that was checked; what it is told about is signed for the key `by`.
+
+    `trace` is that of whoever submits it, where somebody traces.
+    """
     kept: dict[str, object] = {"key": body.key, "run": vars(body.run)}
     if body.response_url is not None:
         kept |= {"response_url": body.response_url, "submitted_by": by}
@@ -38,6 +42,8 @@ def encode_body(body: JobBody, by: str) -> bytes:
         kept["immediate"] = True
     if body.bulk:
         kept["bulk"] = True
+    if trace:
+        kept["trace"] = trace
     return _encoder.encode(kept)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import structlog
 
 from maitred.core.job import Finish, Lease, Lower, Shift, Start, Stop, Typed
+from maitred.service.metrics.runs import RunCount
 from maitred.worker.deadlines import Deadlines
 from maitred.worker.outcome import STOPPED, TIME_LIMIT, Outcome, Why
 from maitred.worker.reach import Reach
@@ -45,6 +46,7 @@ class InHand:
         *,
         voice: Voice,
         time_limit: int,
+        count: RunCount | None = None,
     ) -> None:
         self.runs: dict[Lease, Run] = {}
         self.idle = asyncio.Event()
@@ -56,6 +58,7 @@ class InHand:
         self._past: dict[Lease, int] = {}
         self._lowered: dict[Lease, tuple[Lower, int]] = {}
         self._told = 0
+        self._count = count or RunCount()
 
     # ---------------------------------------------------------------- what the store says
 
@@ -117,6 +120,9 @@ class InHand:
     def lose(self, lease: Lease) -> None:
         """End work that is no longer ours; its end is told to the store, which knows why it is not."""
         if run := self.runs.get(lease):
+            if run.why is None:
+                self._count.lost()
+                _log.warning("a lease was lost", queue=self._count.queue, job=run.start.id, lease=run.name)
             self._stop(run, Why(STOPPED))
 
     def renewed(self, now: int) -> None:
@@ -162,6 +168,7 @@ class InHand:
             return
         if run.start.start < self._told:
             self._past[run.lease] = self._told
+        self._count.ended(outcome.code, time.monotonic() - run.begun)
         finish = Finish(run.lease, *outcome, status=run.start.status)
         if self._voice.has(run.lease):
             self.parting.add(run.lease)
@@ -184,6 +191,9 @@ class InHand:
         """Give up all work, and say why."""
         if self.runs:
             _log.error("leases lost", worker=self._reports.worker, jobs=len(self.runs), why=why)
+            for run in self.runs.values():
+                _log.warning("a lease was lost", queue=self._count.queue, job=run.start.id, lease=run.name)
+            self._count.lost(len(self.runs))
         self.give_up()
 
     def give_up(self) -> None:
@@ -222,6 +232,7 @@ class InHand:
 
     def _hand_back(self, leases: list[Lease]) -> None:
         self._returning |= dict.fromkeys(leases)
+        self._count.handed_back(len(leases))
 
         async def errand() -> None:
             await self._reports.hand_back(leases)

@@ -1,6 +1,7 @@
 """One run of one job, as the worker sees it: a task, its time limit, and why it was stopped if it was."""
 
 import asyncio
+import time
 from collections import deque
 
 from maitred.core.job import Start, Typed
@@ -13,7 +14,7 @@ class Run:
     """A job in hand. It may take `limit` from its start on, which is until `at` by the local clock.
 
     `code` tells who set that limit, and so why the run is stopped when it is reached. What it says goes to
-    `voice`.
+    `voice`. It has `begun` here at that moment of the local clock.
     """
 
     __slots__ = (
@@ -22,6 +23,7 @@ class Run:
         "_typed",
         "_voice",
         "at",
+        "begun",
         "code",
         "lease",
         "limit",
@@ -35,11 +37,17 @@ class Run:
     def __init__(self, start: Start, limit: int, code: str, at: float, voice: Voice) -> None:
         self.start, self.lease = start, start.lease
         self.limit, self.code, self.at = limit, code, at
+        self.begun = time.monotonic()
         self.why: Why | None = None
         self._asked = False
         self._voice = voice
         self._typed: deque[Typed] = deque()
         self._awaited: asyncio.Future[None] | None = None
+
+    @property
+    def name(self) -> str:
+        """A name of its lease for people: the job's record and the attempt, and nothing of the token."""
+        return f"{self.lease.record}.{self.start.attempt}"
 
     def say(self, stream: Stream, data: bytes, cut: int = 0) -> None:
         """Say something to whoever watches the job; `cut` bytes before it were left out."""

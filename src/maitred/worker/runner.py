@@ -13,6 +13,7 @@ from maitred.core.job import COMMAND, Start
 from maitred.core.settings import SECOND, Settings
 from maitred.core.stages import STAGE
 from maitred.errors import ConfigError
+from maitred.service import tracing
 from maitred.service.handlers import Function, Handlers
 from maitred.service.host import Host, this_host
 from maitred.service.order import HANDLER
@@ -36,7 +37,8 @@ class Runner:
     """Runs jobs with a queue's handlers; in a queue with stages, with the functions of its stages only.
 
     `stuck` is called with 1 when a blocking handler outlives its stop, and with -1 when it returns at last:
-    until then its thread takes up a slot. `stopping` is set when the worker is to end.
+    until then its thread takes up a slot. `stopping` is set when the worker is to end. What is logged while a
+    job runs carries its queue, its id, and a name of its lease that is no secret.
     """
 
     def __init__(
@@ -48,8 +50,9 @@ class Runner:
         visible: Sequence[str] = (),
         *,
         stopping: asyncio.Event | None = None,
+        queue: str = "",
     ) -> None:
-        self._handlers, self._stopping = handlers, stopping or asyncio.Event()
+        self._handlers, self._stopping, self._queue = handlers, stopping or asyncio.Event(), queue
         self._threads = Threads()
         self._undertaker = Undertaker()
         self.sandbox = Sandbox(settings, host or this_host(), self._undertaker, visible)
@@ -84,6 +87,16 @@ class Runner:
         """
         start = run.start
         body = decode_body(start.body)
+        structlog.contextvars.bind_contextvars(queue=self._queue, job=start.id, lease=run.name)
+        about: dict[str, str | int] = {"queue": self._queue, "job": start.id, "lease": run.name}
+        with tracing.span(f"run {start.need}", "consumer", body.get("trace") or {}, **about) as span:
+            outcome = await self._run(run, body)
+            if outcome.code:
+                span.fail(outcome.code)
+            return outcome
+
+    async def _run(self, run: Run, body: dict[str, Any]) -> Outcome:
+        start = run.start
         job = enter(run, body)
         if start.need == COMMAND:
             if "session" in body:
@@ -110,7 +123,7 @@ class Runner:
             raise
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - its job's outcome
             outcome = raised(error)
-            _log.info("a handler raised", job=start.id, need=start.need, **_shown(error, outcome))
+            _log.info("a handler raised", need=start.need, **_shown(error, outcome))
             return outcome
 
     async def _run_blocking(self, function: Callable[[], Any]) -> Outcome:

@@ -26,6 +26,7 @@ from maitred.errors import ConfigError, StoreError, StoreUnavailable
 from maitred.service.handlers import Handlers
 from maitred.service.health import Health
 from maitred.service.host import Host, this_host
+from maitred.service.metrics.runs import RunCount, RunMetrics
 from maitred.store.port import Store
 from maitred.worker.in_hand import InHand
 from maitred.worker.inbox import Inbox
@@ -70,12 +71,13 @@ class Worker:
         name: str = "",
         host: Host | None = None,
         visible: Sequence[str] = (),
+        metrics: RunMetrics | None = None,
     ) -> None:
         if not 0 <= slots <= MOST_SLOTS:
             raise ConfigError(f"A worker has from 0 to {MOST_SLOTS} slots; run more workers for more.")
         self.name = name or worker_name()
         self._store, self._handlers, self._slots = store, handlers, slots
-        self._host, self._visible = host, visible
+        self._host, self._visible, self._metrics = host, visible, metrics
         self._stuck = 0
         self._joined = False
         self._stopping, self._hurried = asyncio.Event(), asyncio.Event()
@@ -155,6 +157,7 @@ class Worker:
             self._host or await asyncio.to_thread(this_host),
             self._visible,
             stopping=self._stopping,
+            queue=self._store.queue,
         )
         self._in_hand = InHand(
             self._carry_out,
@@ -164,6 +167,7 @@ class Worker:
             self._stopping,
             voice=Voice(self._store, self.name, self._reach, self._lose, limit=self._settings.output_limit),
             time_limit=self._settings.time_limit,
+            count=RunCount(self._store.queue, self._metrics),
         )
         self._lease = LeaseKeeper(
             self._settings.lease / SECOND,
@@ -306,7 +310,8 @@ class Worker:
             patience = self._settings.kill_after / SECOND + STOP_PATIENCE
             _, deaf = await asyncio.wait(rest, timeout=patience)
             if deaf:
-                _log.error("handlers do not heed their stop", worker=self.name, jobs=len(deaf))
+                about = {"worker": self.name, "queue": self._store.queue, "jobs": len(deaf)}
+                _log.error("handlers do not heed their stop", **about)
         self._reports.flush()
         await self._give_time(self._tell_the_rest(), max(LEAVE_PATIENCE, grace), LEAVE_PATIENCE)
 

@@ -1,4 +1,6 @@
-"""Health: whether this process lives, and whether it can serve."""
+"""Health: whether this process lives, and whether it can serve; and what it counts, for Prometheus."""
+
+import asyncio
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -8,6 +10,7 @@ from maitred.http.answer import answer, problem, problem_answer
 from maitred.http.describe import answers
 from maitred.http.incoming import TheDesk
 from maitred.service.health import trouble
+from maitred.service.metrics import MEDIA_TYPE
 
 router = APIRouter(tags=["health"], default_response_class=Response)
 
@@ -41,3 +44,18 @@ async def readyz(request: Request, desk: TheDesk) -> Response:
     if why:
         return problem_answer(problem(503, "not-ready", "Not ready", why) | {"workers": shown})
     return answer({"status": "ready", "workers": shown})
+
+
+_METRICS = {
+    "description": "The text format of Prometheus.",
+    "content": {"text/plain": {"schema": {"type": "string"}}},
+}
+
+
+@router.get("/metrics", summary="What this process counts", responses={**answers({}), 200: _METRICS})
+async def metrics(request: Request) -> Response:
+    """Answer with all metrics, also while the store is away; then `maitred_store_up` is 0."""
+    state = request.app.state
+    await state.gauges.look()
+    # Writing them down takes a few milliseconds, in which others are to be answered.
+    return Response(await asyncio.to_thread(state.metrics.exposition), headers={"content-type": MEDIA_TYPE})

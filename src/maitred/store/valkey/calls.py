@@ -4,13 +4,17 @@ All calls share one connection; each reader of an inbox has its own, since it bl
 """
 
 import asyncio
+import re
+import time
 from typing import Any
 
 from maitred.errors import EvictionForbidden, SchemaMismatch, StoreError, StoreUnavailable, UnknownQueue
+from maitred.store.port import CallListener, ScriptTime
 from maitred.store.valkey import scripts
 from maitred.store.valkey.connection import ANSWER_PATIENCE, Address, Connection, ReplyError
 
 # What a server answers that is there and cannot serve yet, or at the moment: it is worth asking again.
+_SCRIPTS = re.compile(rb"cmdstat_fcall:calls=(\d+),usec=(\d+)")
 _FOR_NOW = ("LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN")
 
 
@@ -28,17 +32,29 @@ class Calls:
         self._address = address
         self._shared = Connection(address)
         self._parked: dict[str, Connection] = {}
+        self.listeners: list[CallListener] = []
         self._functions = {verb: scripts.function(verb) for verb in scripts.verbs()}
 
     async def function(self, verb: str, queue: str, floor: str, *args: Any) -> Any:
         """Call a verb; UnknownQueue, SchemaMismatch, StoreUnavailable or StoreError where it cannot be."""
+        begun, failure = time.perf_counter(), ""
+        try:
+            return await self._function(verb, queue, floor, *args)
+        except StoreError as error:
+            failure = "unavailable" if isinstance(error, StoreUnavailable) else "refused"
+            raise
+        finally:
+            for listener in self.listeners:
+                listener(verb, time.perf_counter() - begun, failure)
+
+    async def _function(self, verb: str, queue: str, floor: str, *args: Any) -> Any:
         try:
             return await self._shared.call("FCALL", self._functions[verb], 1, floor, *args)
         except ReplyError as error:
             reason = str(error)
             if "Function not found" in reason:
                 await self.command("FUNCTION", "LOAD", "REPLACE", scripts.library())
-                return await self.function(verb, queue, floor, *args)
+                return await self._function(verb, queue, floor, *args)
             if reason.startswith("NOQUEUE"):
                 raise UnknownQueue(queue) from None
             if reason.startswith("SCHEMA"):
@@ -79,6 +95,16 @@ class Calls:
             if isinstance(error, TimeoutError):
                 raise StoreUnavailable("the store does not answer: it was silent for too long") from None
             raise
+
+    async def script_time(self) -> ScriptTime | None:
+        """Tell how busy the server is with functions; None where it may not be asked."""
+        try:
+            found = _SCRIPTS.search(await self.command("INFO", "commandstats"))
+        except StoreUnavailable:
+            raise
+        except StoreError:
+            return None
+        return ScriptTime(int(found[1]), int(found[2]) / 1e6) if found else None
 
     async def check_server(self) -> None:
         """Refuse a server that may evict keys; where the setting cannot be read, trust it."""

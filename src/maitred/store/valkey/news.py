@@ -17,6 +17,7 @@ from maitred.core.events import (
     Lowered,
     Noticed,
     Removed,
+    Returned,
     Said,
     Started,
     Stopping,
@@ -79,10 +80,13 @@ def _lowered(blob: bytes, at: int) -> tuple[Event, int]:
     return Lowered(int.from_bytes(record, "big"), level, int(duration)), at + _LOWERED.size
 
 
-def _ended(blob: bytes, at: int) -> tuple[Event, int]:
-    begin = at + 9
-    end = begin + blob[at + 8]
-    return Ended(_record(blob, at), text(blob[begin:end])), end
+def _with_code(kind: Callable[[int, str], Event]) -> Callable[[bytes, int], tuple[Event, int]]:
+    def read(blob: bytes, at: int) -> tuple[Event, int]:
+        begin = at + 9
+        end = begin + blob[at + 8]
+        return kind(_record(blob, at), text(blob[begin:end])), end
+
+    return read
 
 
 def _versioned(blob: bytes, at: int) -> tuple[Event, int]:
@@ -107,7 +111,8 @@ _READ: dict[int, Callable[[bytes, int], tuple[Any, int]]] = {
     ord("L"): _lowered,
     ord("X"): _of_record(Stopping),
     ord("U"): _of_record(Freed),
-    ord("E"): _ended,
+    ord("E"): _with_code(Ended),
+    ord("F"): _with_code(Returned),
     ord("C"): _of_record(Changed),
     ord("D"): _of_record(Deleted),
     ord("V"): _versioned,

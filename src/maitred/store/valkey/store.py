@@ -33,11 +33,13 @@ from maitred.core.settings import SECOND, Settings
 from maitred.core.snapshot import Snapshot
 from maitred.errors import UnknownQueue
 from maitred.store.port import (
+    CallListener,
     Clock,
     Dice,
     EndedPage,
     LinePage,
     Progress,
+    ScriptTime,
     Status,
     SubmitterView,
     Survey,
@@ -373,6 +375,14 @@ class ValkeyStores:
     async def ping(self) -> None:
         """Raise StoreUnavailable unless the server answers."""
         await self._calls.command("PING")
+
+    def on_call(self, listener: CallListener) -> None:
+        """Tell of each call of a script."""
+        self._calls.listeners.append(listener)
+
+    async def script_time(self) -> ScriptTime | None:
+        """Tell how busy the server is with scripts."""
+        return await self._calls.script_time()
 
     async def close(self) -> None:
         """Close the connections."""

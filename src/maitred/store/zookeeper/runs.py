@@ -121,7 +121,9 @@ class Runs:
             await self._give_away(worker, start)
             return None
         except (StoreError, Conflict) as error:
-            _log.debug("a start could not be taken up yet", job=start.ledger, error=str(error))
+            lease = f"{start.lease.record}.{start.attempt}"
+            about = {"queue": bridge.line.queue, "job": start.id, "lease": lease, "ledger": start.ledger}
+            _log.debug("a start could not be taken up yet", **about, error=str(error))
             return None
         return run.start._replace(status=run.entry.mark)
 

@@ -34,6 +34,7 @@ local function back_off(q, r, code, message, number)
   r.release = q.now + half + math.floor(half * roll / 65536)
   if r.band < SCHEDULED then r.band = SCHEDULED end
   set_message(r, message)
+  tell.returned(q, r.key, code)
   go_on(q, r, code)
 end
 

@@ -188,6 +188,7 @@ local function give_back(q, w, leases, lost)
     elseif not SETTLED[lease.stopping] then
       local code = lost and 'lost' or 'handed-back'
       log(q, r, lease, code)
+      tell.returned(q, lease.record, code)
       if call('HGET', q.prefix .. K.Ids, r.id) ~= lease.record then
         go_on(q, r)
       elseif not (lost and lease.confirmed == 1) and r.unspent < q.settings.attempts then

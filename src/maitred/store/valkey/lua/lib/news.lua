@@ -30,6 +30,11 @@ function tell.ended(q, record, code)
   note(q, struct.pack('<c1c8Bc0', 'E', record, #code, code))
 end
 
+-- A run ended and its work is not done (F): it was lost, handed back, or failed and is tried again.
+function tell.returned(q, record, code)
+  if q.news then note(q, struct.pack('<c1c8Bc0', 'F', record, #code, code)) end
+end
+
 -- A job has a newer version.
 function tell.version(q, older, newer)
   note(q, 'V' .. older .. newer)
