@@ -275,6 +275,14 @@ class Deaf(Passing):
 # ---------------------------------------------------------------- a small limit
 
 
+async def test_of_a_program_that_prints_little_less_than_is_kept_nothing_is_cut(kitchen: Kitchen) -> None:
+    await kitchen.set(output_limit=1 << 16)
+    await kitchen.command("sh", "-c", "yes | head -c 50000")
+    async with kitchen.worker():
+        await kitchen.ended()
+    assert b"".join(chunk.data for chunk in await said(kitchen)) == b"y\n" * 25_000
+
+
 async def test_of_a_program_that_prints_more_than_is_kept_the_beginning_and_the_end_are(
     kitchen: Kitchen,
 ) -> None:

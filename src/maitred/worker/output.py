@@ -106,7 +106,8 @@ class Telling:
 
     def end(self) -> None:
         """Say the last parts; there are none where everything was streamed."""
+        most = min(TAIL_LIMIT, 2 * self._tail // max(1, len(self._tails)))
         for stream, tail in self._tails.items():
-            kept = bytes(tail.kept[max(0, len(tail.kept) - self._tail) :])
+            kept = bytes(tail.kept[max(0, len(tail.kept) - most) :])
             self._say(stream, kept, tail.size - len(kept))
         self._tails.clear()
