@@ -72,7 +72,7 @@ async def test_who_has_a_session_is_denied_another_and_a_full_floor_denies_all(p
         await again.says(GOOD)
         denied = await again.status("denied")
         assert denied["code"] == "per-submitter"
-        assert "user:ann has 1" in denied["reason"]
+        assert "user:ann has as many sessions as are allowed: 1" in denied["reason"]
         async with parlour.session(submitter={"type": "team", "id": "ann"}), parlour.guest() as third:
             await third.says({**GOOD, "submitter": {"type": "user", "id": "bob"}})
             assert (await third.status("denied"))["code"] == "slots"
