@@ -16,9 +16,19 @@ def kind() -> str:
 
 
 @pytest.fixture
-async def stores(servers: Servers, kind: str) -> AsyncIterator[Stores]:
-    """Override: the stores on their own clock."""
+async def stores(
+    servers: Servers, kind: str, queue_name: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Stores]:
+    """Override: the stores on their own clock, with no queue but the test's own.
+
+    Whoever serves looks after all queues, and others have left many.
+    """
     stores = connect(servers, kind, None)
+
+    async def names() -> list[str]:
+        return [queue_name]
+
+    monkeypatch.setattr(stores, "names", names)
     yield stores
     await stores.close()
 

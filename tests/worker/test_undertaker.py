@@ -2,12 +2,15 @@
 
 import asyncio
 import os
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
 import maitred
+from maitred.worker.tree import MARK
+from maitred.worker.undertaker import Undertaker
 from tests.waiting import eventually
 from tests.worker.cells import KINDS, host_of
 from tests.worker.processes import running, unlikely_nap
@@ -54,3 +57,19 @@ async def test_what_a_killed_worker_ran_is_ended_and_removed(kind: str) -> None:
     worker.kill()
     await worker.wait()
     await eventually(all_is_gone)
+
+
+async def test_a_program_is_found_by_its_mark_if_its_worker_died_before_it_knew_who_leads(
+    tmp_path: Path,
+) -> None:
+    nap = unlikely_nap()
+    place = tmp_path / "room"
+    place.mkdir()
+    program = await asyncio.create_subprocess_exec(
+        "sleep", nap, env={**os.environ, MARK: place.name}, start_new_session=True
+    )
+    undertaker = Undertaker()
+    undertaker.expect(place)
+    undertaker.close()
+    assert await program.wait() == -signal.SIGKILL
+    assert not place.exists()

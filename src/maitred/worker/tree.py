@@ -108,7 +108,7 @@ class OfUser:
 
 
 class OfSession:
-    """Those of a session, and those that still have its mark in their environment."""
+    """Those of a session, 0 if it is not known, and those that still have its mark in their environment."""
 
     def __init__(self, leader: int, mark: str) -> None:
         self._leader, self._mark = leader, f"{MARK}={mark}".encode()
@@ -123,8 +123,9 @@ class OfSession:
 
     def kill(self) -> bool:
         """Send it to the group at once and to each; whoever was born meanwhile is there the next time."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._leader, signal.SIGKILL)
+        if self._leader:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._leader, signal.SIGKILL)
         return _kill_all(self.members())
 
     def _is_one(self, pid: int) -> bool:
@@ -132,7 +133,7 @@ class OfSession:
             words = _stat(_PROC / str(pid))
             if words[0] in "ZX" or pid == os.getpid():
                 return False
-            if int(words[3]) == self._leader:
+            if self._leader and int(words[3]) == self._leader:
                 return True
             return self._mark in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
         return False

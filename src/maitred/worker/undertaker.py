@@ -76,12 +76,8 @@ def _end(leader: int, user: int, mark: str) -> None:
     if leader:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(leader, signal.SIGKILL)
-    if user:
-        tree = trees["OfUser"](user)
-    elif leader:
-        tree = trees["OfSession"](leader, mark)
-    else:
-        return
+    # A worker that is killed while it starts a program has not noted who leads; the mark tells all the same.
+    tree = trees["OfUser"](user) if user else trees["OfSession"](leader, mark)
     for _ in range(TRIES):
         if not tree.kill():
             return
