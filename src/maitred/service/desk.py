@@ -10,11 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from maitred.core.job import Phase, Submitter, View
-from maitred.core.settings import Settings
+from maitred.core.settings import SECOND, Settings
 from maitred.errors import Fault, InvalidJob, MaitredError, StoreUnavailable, UnknownJob
+from maitred.service.audit import Audit
 from maitred.service.batch_desk import BatchDesk
+from maitred.service.caller import HOUSE, Caller
 from maitred.service.cursor import Spot, read_cursor, write_cursor, wrong_cursor
 from maitred.service.document import Document, job_document
+from maitred.service.door import Door
 from maitred.service.foresight import Foresight
 from maitred.service.foresights import Foresights
 from maitred.service.hold_desk import HoldDesk
@@ -36,6 +39,7 @@ from maitred.service.staff import Staff
 from maitred.service.watch import Watch
 from maitred.store.ledgered import LedgeredStore
 from maitred.store.port import Store, Stores
+from maitred.wire import KeyBody
 
 T = TypeVar("T")
 
@@ -48,7 +52,8 @@ class Desk:
 
     `UnknownQueue` is raised by every method that names a queue, `StoreUnavailable` by all. A queue's settings
     are remembered for a second. Holds, batches, sessions and what jobs say have desks of their own: `holds`,
-    `batches`, `sessions` and `outputs`; `keys` are those of all queues. Estimates and waits are told, jobs
+    `batches`, `sessions` and `outputs`; `keys` are those of all queues, `door` knows callers by
+    them, and the `audit` log what they did. Estimates and waits are told, jobs
     can be watched and sessions opened where there are `foresights`, as in a server; else they are null. The
     `clerks` of a server are told when there is work for them. A session's client that drops has `comeback`
     seconds to come back.
@@ -73,6 +78,8 @@ class Desk:
         self.sessions = Sessions(self, comeback)
         self.outputs = OutputDesk(self)
         self.keys = Keys(stores.keyring)
+        self.door = Door(self.keys, clock)
+        self.audit = Audit(stores.keyring)
 
     async def settings(self, queue: str) -> Settings:
         """Give a queue's settings, at most a second old."""
@@ -90,14 +97,14 @@ class Desk:
 
     # ---------------------------------------------------------------- submitters
 
-    async def put(self, queue: str, body: object) -> Document:
+    async def put(self, queue: str, body: object, caller: Caller = HOUSE) -> Document:
         """Create or update a job; give its document and the `outcome`.
 
-        Raises `InvalidJob` with all faults, `TooLarge`, `QueueFull`, or a `Conflict`: `OtherSubmitter`,
-        `LongerDuration`, `Interactive`.
+        Raises `InvalidJob` with all faults, `TooLarge`, `QueueFull`, `Forbidden`, or a `Conflict`:
+        `OtherSubmitter`, `LongerDuration`, `Interactive`.
         """
         settings = await self.settings(queue)
-        accepted, view = await accept_shown(self.store(queue), settings, body)
+        accepted, view = await accept_shown(self.store(queue), settings, body, caller)
         [document] = await self._shown(queue, [view], settings)
         answer = self._answer(queue, accepted, document)
         if isinstance(answer, MaitredError):
@@ -109,13 +116,13 @@ class Desk:
         return await accept_one(self.store(queue), await self.settings(queue), body)
 
     async def put_many(
-        self, queue: str, bodies: Sequence[object], *, only_new: bool = False
+        self, queue: str, bodies: Sequence[object], caller: Caller = HOUSE, *, only_new: bool = False
     ) -> list[Document | MaitredError]:
         """Create or update jobs in turn; give each one's document or error, in order.
 
         With `only_new` a key that its batch has is passed over.
         """
-        answers = await self.accept(queue, bodies, only_new=only_new)
+        answers = await self.accept(queue, bodies, caller, only_new=only_new)
         ids = [answer.id for answer in answers if isinstance(answer, Accepted)]
         documents: dict[str, Document | None] = dict(zip(ids, await self._documents(queue, ids), strict=True))
         return [
@@ -124,11 +131,11 @@ class Desk:
         ]
 
     async def accept(
-        self, queue: str, bodies: Sequence[object], *, only_new: bool = False
+        self, queue: str, bodies: Sequence[object], caller: Caller = HOUSE, *, only_new: bool = False
     ) -> list[Accepted | MaitredError]:
         """Create or update jobs in turn, as `put_many` does, without reading them back."""
         settings = await self.settings(queue)
-        return await accept(self.store(queue), settings, bodies, only_new=only_new)
+        return await accept(self.store(queue), settings, bodies, only_new=only_new, caller=caller)
 
     async def remove(self, queue: str, id: str) -> None:
         """Delete a job with all its versions; `UnknownJob` if there is none."""
@@ -244,11 +251,20 @@ class Desk:
             "total": found.total,
         }
 
-    async def running(self, queue: str, cursor: str | None = None, limit: int = 50) -> Document:
+    async def running(
+        self, queue: str, cursor: str | None = None, limit: int = 50, caller: Caller = HOUSE
+    ) -> Document:
         """List the jobs that run, in the order of their starts."""
         settings = await self.settings(queue)
         part = _part(await self.store(queue).running(), cursor, limit)
-        return part.page([running_document(view, settings) for view in part.items])
+        return part.page(
+            [
+                running_document(view, settings)
+                if caller.owns(view.job.submitter)
+                else caller.seen(job_document(queue, view, settings))
+                for view in part.items
+            ]
+        )
 
     async def workers(self, queue: str, cursor: str | None = None, limit: int = 50) -> Document:
         """List the workers of a queue."""
@@ -258,10 +274,11 @@ class Desk:
 
     # ---------------------------------------------------------------- operators
 
-    async def queues(self, cursor: str | None = None, limit: int = 50) -> Document:
-        """List the queues by name."""
-        part = _part(await self.stores.names(), cursor, limit)
-        return part.page([await self.queue(name) for name in part.items])
+    async def queues(self, cursor: str | None = None, limit: int = 50, caller: Caller = HOUSE) -> Document:
+        """List the queues by name that a caller may use."""
+        names = [name for name in await self.stores.names() if caller.may_use(name)]
+        part = _part(names, cursor, limit)
+        return part.page([caller.seen_queue(await self.queue(name)) for name in part.items])
 
     async def queue(self, queue: str) -> Document:
         """Show one queue."""
@@ -303,9 +320,33 @@ class Desk:
         part = _part(await self.keys.all(), cursor, limit)
         return part.page([key_document(key) for key in part.items])
 
-    async def rotate(self, key: str, keep: int) -> Document:
-        """Give a key a new callback secret, and let the one before sign for so long; or `UnknownKey`."""
-        return key_document(await self.keys.rotate(key, keep))
+    async def create_key(self, body: KeyBody) -> Document:
+        """Make a key; it is in the answer, under `key`, and never again."""
+        made = await self.keys.create(
+            body.role,
+            name=body.name,
+            queues=body.queues,
+            submitters=body.submitters,
+            lifetime=round(body.expires_in * SECOND) if body.expires_in else 0,
+        )
+        self.door.forget()
+        return {**key_document(made.record), "key": made.key}
+
+    async def rotate(self, key: str, keep: int, *, new_key: bool = False) -> Document:
+        """Give a key a new callback secret, and let the one before sign for so long.
+
+        With `new_key` the key is replaced too. Raises `UnknownKey` or `Conflict`.
+        """
+        if not new_key:
+            return key_document(await self.keys.rotate(key, keep))
+        made = await self.keys.renew(key, keep)
+        self.door.forget()
+        return {**key_document(made.record), "key": made.key}
+
+    async def revoke_key(self, key: str) -> None:
+        """Let a key be good no longer; `UnknownKey` or `Conflict`."""
+        await self.keys.revoke(key)
+        self.door.forget()
 
     # ---------------------------------------------------------------- parts of the above
 
