@@ -87,7 +87,19 @@ async def test_the_description_names_every_answer_that_a_call_gives(guest: Guest
             assert good, (verb, path)
             assert {"401", "403", "503"} <= set(call["responses"]), (verb, path)
     put = described["paths"]["/api/v1/queues/{queue}/jobs"]["put"]
-    assert set(put["responses"]) == {"200", "201", "400", "401", "403", "404", "409", "413", "422", "429", "503"}
+    assert set(put["responses"]) == {
+        "200",
+        "201",
+        "400",
+        "401",
+        "403",
+        "404",
+        "409",
+        "413",
+        "422",
+        "429",
+        "503",
+    }
     text = json.dumps(described)
     references = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
     assert references <= set(described["components"]["schemas"])
