@@ -43,7 +43,7 @@ def routes_of(found: Iterable[Any]) -> Iterator[tuple[str, str]]:
     """Give each method and path, also of routers that were included."""
     for route in found:
         if isinstance(route, APIRoute):
-            yield from ((method, route.path) for method in sorted(route.methods))
+            yield from ((method, route.path) for method in sorted(route.methods or ()))
         elif isinstance(route, APIWebSocketRoute):
             yield WEBSOCKET, route.path
         elif hasattr(route, "original_router"):
@@ -200,8 +200,9 @@ async def test_keys_that_make_no_sense_are_refused(place: Place) -> None:
 
 async def test_a_key_for_some_queues_is_good_for_no_other(guarded: Place) -> None:
     await guarded.desk.store("other").configure(Settings())
-    for role in ("viewer", "operator"):
-        key = await guarded.makes(role, queues=["q"])  # type: ignore[arg-type]
+    roles: tuple[Role, ...] = ("viewer", "operator")
+    for role in roles:
+        key = await guarded.makes(role, queues=["q"])
         listed = (await guarded.asks(key, "GET", "/api/v1/queues")).json()
         assert ([each["name"] for each in listed["items"]], listed["total"]) == (["q"], 1)
         assert (await guarded.asks(key, "GET", QUEUE)).status_code == 200

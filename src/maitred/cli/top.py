@@ -7,7 +7,7 @@ a line that says so.
 import asyncio
 import json
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -28,6 +28,8 @@ LONGEST = 48
 LONGEST_NAME = 24
 # The lines of a frame that are no rows of running or waiting jobs; each class takes one more.
 _AROUND = 12
+
+_Rows: TypeAlias = Page[RunningJob | OthersJob] | Page[JobDocument | OthersJob]
 
 
 class Frame(NamedTuple):
@@ -155,7 +157,7 @@ def _line(page: Page[JobDocument | OthersJob], rows: int, *, wide: bool) -> Tabl
     return table
 
 
-def _more(page: Page[RunningJob | OthersJob] | Page[JobDocument | OthersJob], rows: int) -> Iterable[RenderableType]:
+def _more(page: _Rows, rows: int) -> Iterable[RenderableType]:
     hidden = (page.total or 0) - min(rows, len(page.items))
     if hidden > 0:
         yield dim(f"and {hidden} more")
