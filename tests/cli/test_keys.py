@@ -1,4 +1,4 @@
-"""Keys on the command line: the first one is made without a server, and a server that others reach needs one."""
+"""Keys on the command line: the first is made without a server; one that others reach needs a key."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.cli.house import House
 
 def made(house: House, *words: str, key: str | None = None, code: int = 0) -> Any:
     """Type a command of keys that answers in JSON, with a key or without."""
-    process = house.starts(*words, "--json", **({"MAITRED_KEY": key} if key else {}))
+    process = house.starts(*words, "--json", MAITRED_KEY=key or "")
     said, trouble = process.communicate(timeout=60)
     assert process.returncode == code, trouble
     return json.loads(said) if code == 0 else trouble

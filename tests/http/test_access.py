@@ -9,13 +9,17 @@ import pytest
 from fastapi.routing import APIRoute, APIWebSocketRoute
 
 from maitred.core.settings import Settings
+from maitred.errors import Unauthorized
 from maitred.http import create_app
 from maitred.http.access import RULES, WEBSOCKET
+from maitred.service.clerk import Clerk
 from maitred.service.desk import Desk
-from maitred.service.keyring import Role
-from maitred.store.memory import MemoryStores
+from maitred.service.door import Door
+from maitred.service.keyring import Keys, Role
+from maitred.store.memory import MemoryKeyring, MemoryStores
 from maitred.wire import KeyBody
 from tests.http.guest import HOST, body, is_problem
+from tests.service.post import postman
 
 ROLES: tuple[Role, ...] = ("submitter", "viewer", "operator", "admin")
 QUEUE = "/api/v1/queues/q"
@@ -371,3 +375,48 @@ async def test_every_change_is_in_the_audit_log(guarded: Place) -> None:
     assert page["items"] + rest["items"] == log["items"]
     assert rest["next"] is None
     assert is_problem(await guarded.asks(admin, "GET", "/api/v1/audit?cursor=x"), 422, "invalid")
+
+
+async def test_the_jobs_of_a_submitters_batch_are_as_its_key_may_have_them(guarded: Place) -> None:
+    store = guarded.desk.store("q")
+    await store.configure(Settings(per_recent=60_000_000, max_per_submitter=2))
+    operator = guarded.keys["operator"]
+    taken = (await guarded.asks(operator, "PUT", f"{QUEUE}/jobs", body("theirs", "user:2"))).json()["id"]
+    await guarded.asks(operator, "POST", f"{QUEUE}/jobs/{taken}/cancel")
+    jobs = [{"key": key, "run": {"handler": "grade"}} for key in ("mine", "theirs")]
+    sent = {"submitter": {"type": "user", "id": "1"}, "jobs": jobs}
+    submitter = guarded.keys["submitter"]
+    batch = (await guarded.asks(submitter, "POST", f"{QUEUE}/batches", sent)).json()
+    assert "submitted_by" not in batch
+    await Clerk(store, "test", postman(guarded.desk.keys)).work_off()
+    [mine] = (await guarded.asks(operator, "GET", f"{QUEUE}/jobs?batch={batch['id']}")).json()["items"]
+    assert (mine["key"], mine["band"]) == ("mine", "bulk")
+    told = (await guarded.asks(submitter, "GET", f"{QUEUE}/batches/{batch['id']}")).json()["message"]
+    assert "jobs.1, 'theirs': " in told
+    kept = await store.batch(batch["id"])
+    assert kept
+    assert json.loads(kept.submission)["submitted_by"] == submitter.split("_")[1]
+
+
+async def test_an_expired_key_is_good_no_longer() -> None:
+    now = 1_000.0
+    keys = Keys(MemoryKeyring(), lambda: now)
+    door = Door(keys, clock=lambda: now, wall=lambda: now)
+    made = await keys.create("viewer", lifetime=5_000_000)
+    assert (await door.admit(f"Bearer {made.key}", "192.0.2.1")).by == made.record.id
+    now += 5
+    with pytest.raises(Unauthorized):
+        await door.admit(f"Bearer {made.key}", "127.0.0.1")
+
+
+async def test_a_key_that_is_revoked_elsewhere_is_refused_within_a_second() -> None:
+    now = 1_000.0
+    keys = Keys(MemoryKeyring())
+    door = Door(keys, clock=lambda: now)
+    made = await keys.create("viewer")
+    await door.admit_key(made.key, "192.0.2.1")
+    await keys.revoke(made.record.id)
+    await door.admit_key(made.key, "192.0.2.1")
+    now += 1
+    with pytest.raises(Unauthorized):
+        await door.admit_key(made.key, "192.0.2.1")
