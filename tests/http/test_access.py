@@ -9,13 +9,14 @@ import pytest
 from fastapi.routing import APIRoute, APIWebSocketRoute
 
 from maitred.core.settings import Settings
-from maitred.errors import Unauthorized
+from maitred.errors import TooOften, Unauthorized
 from maitred.http import create_app
 from maitred.http.access import RULES, WEBSOCKET
 from maitred.service.clerk import Clerk
 from maitred.service.desk import Desk
 from maitred.service.door import Door
 from maitred.service.keyring import Keys, Role
+from maitred.service.meter import Meter
 from maitred.store.memory import MemoryKeyring, MemoryStores
 from maitred.wire import KeyBody
 from tests.http.guest import HOST, body, is_problem
@@ -420,3 +421,33 @@ async def test_a_key_that_is_revoked_elsewhere_is_refused_within_a_second() -> N
     now += 1
     with pytest.raises(Unauthorized):
         await door.admit_key(made.key, "192.0.2.1")
+
+
+async def test_a_key_that_calls_too_often_is_told_when_to_come_again() -> None:
+    desk = Desk(MemoryStores(), rate=1)
+    app = create_app(desk, hosts=[HOST])
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}") as http:
+        place = Place(http, desk)
+        eager, other = await place.makes("viewer"), await place.makes("viewer")
+        answers = [await place.asks(eager, "GET", "/api/v1/queues") for _ in range(12)]
+        assert {answer.status_code for answer in answers} == {200, 429}
+        assert is_problem(answers[-1], 429, "too-often")
+        assert int(answers[-1].headers["retry-after"]) == answers[-1].json()["wait"] > 0
+        assert (await place.asks(other, "GET", "/api/v1/queues")).status_code == 200
+
+
+def test_a_key_may_call_a_little_at_once_and_then_at_its_rate() -> None:
+    now = 100.0
+    meter = Meter(2, lambda: now)
+    for _ in range(10):
+        meter.count("a")
+    with pytest.raises(TooOften) as refused:
+        meter.count("a")
+    assert refused.value.wait == 1
+    meter.count("b")
+    now += 1
+    meter.count("a")
+    meter.count("a")
+    with pytest.raises(TooOften):
+        meter.count("a")

@@ -129,7 +129,8 @@ async def _serve(
     try:
         await unless(asked.to_stop, _prepare(stores, settings, crew, taken))
         foresights = Foresights(stores)
-        app = create_app(Desk(stores, foresights=foresights), hosts=own_hosts(taken), workers=crew.health)
+        desk = Desk(stores, foresights=foresights, rate=settings.server.rate)
+        app = create_app(desk, hosts=own_hosts(taken), workers=crew.health)
         server = Server(app, closing=foresights.close)
         serving = asyncio.create_task(server.serve([taken]))
         await _until(server.up, serving)

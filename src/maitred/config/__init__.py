@@ -16,6 +16,7 @@ from maitred.config.tables import (
     MaxWaitingConfig,
     QueueConfig,
     SandboxConfig,
+    ServerConfig,
     StoreConfig,
     WorkerConfig,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "MaxWaitingConfig",
     "QueueConfig",
     "SandboxConfig",
+    "ServerConfig",
     "StoreConfig",
     "WorkerConfig",
     "load",

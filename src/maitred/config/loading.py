@@ -20,12 +20,14 @@ from maitred.config.tables import (
     MaxWaitingConfig,
     QueueConfig,
     SandboxConfig,
+    ServerConfig,
     StoreConfig,
     WorkerConfig,
 )
 from maitred.errors import ConfigError
 
 FILE = "maitred.toml"
+_TOP: dict[str, type[BaseModel]] = {"store": StoreConfig, "server": ServerConfig, "worker": WorkerConfig}
 _TABLES: dict[str, type[BaseModel]] = {
     "delay": DelayConfig,
     "backoff": BackoffConfig,
@@ -139,10 +141,8 @@ def _unknown(key: str, allowed: list[str]) -> str:
 
 def _table_at(path: list[str]) -> type[BaseModel]:
     match path:
-        case ["store"]:
-            return StoreConfig
-        case ["worker"]:
-            return WorkerConfig
+        case [table] if table in _TOP:
+            return _TOP[table]
         case ["queues", _]:
             return QueueConfig
         case ["queues", _, "classes", _]:

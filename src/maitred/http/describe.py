@@ -141,7 +141,7 @@ def answers(good: dict[int, type[BaseModel] | Schema | None], *problems: int) ->
         if shape is not None:
             schema = shape if isinstance(shape, dict) else ref(shape)
             described[status]["content"] = {"application/json": {"schema": schema}}
-    for status in sorted({*problems, 401, 403, 503}):
+    for status in sorted({*problems, 401, 403, 429, 503}):
         described[status] = {
             "description": _PROBLEMS[status],
             "content": {PROBLEM: {"schema": ref(Problem)}},

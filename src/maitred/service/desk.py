@@ -32,6 +32,7 @@ from maitred.service.intake import Accepted, accept, accept_one, accept_shown
 from maitred.service.keyring import Keys, key_document
 from maitred.service.listing import RUNNING, WAITING, Filter, Listing
 from maitred.service.messages import delivery_document
+from maitred.service.meter import Meter
 from maitred.service.order import allowed_by, duration_of
 from maitred.service.output_desk import OutputDesk
 from maitred.service.sessions import COMEBACK, Sessions
@@ -56,7 +57,7 @@ class Desk:
     them, and the `audit` log what they did. Estimates and waits are told, jobs
     can be watched and sessions opened where there are `foresights`, as in a server; else they are null. The
     `clerks` of a server are told when there is work for them. A session's client that drops has `comeback`
-    seconds to come back.
+    seconds to come back. Each key may make `rate` calls a second.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Desk:
         clerks: Staff | None = None,
         clock: Callable[[], float] = time.monotonic,
         comeback: float = COMEBACK,
+        rate: float | None = None,
     ) -> None:
         self.stores = stores
         self.foresights = foresights
@@ -78,7 +80,7 @@ class Desk:
         self.sessions = Sessions(self, comeback)
         self.outputs = OutputDesk(self)
         self.keys = Keys(stores.keyring)
-        self.door = Door(self.keys, clock)
+        self.door = Door(self.keys, clock, meter=Meter(rate))
         self.audit = Audit(stores.keyring)
 
     async def settings(self, queue: str) -> Settings:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from maitred.errors import Unauthorized
 from maitred.service.caller import HOUSE, Caller
 from maitred.service.keyring import Keys, Ring
+from maitred.service.meter import Meter
 
 KEPT = 1.0
 _SCHEME = "bearer"
@@ -25,8 +26,10 @@ class Door:
         keys: Keys,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
+        meter: Meter | None = None,
     ) -> None:
         self._keys = keys
+        self._meter = meter or Meter(None)
         self._clock, self._wall = clock, wall
         self._ring: Ring | None = None
         self._until = 0.0
@@ -44,7 +47,10 @@ class Door:
         return await self.admit_key(_key_in(header), address)
 
     async def admit_key(self, key: str | None, address: str) -> Caller:
-        """Give whoever has this key; `Unauthorized` if nobody has, or if there is none and one is needed."""
+        """Give whoever has this key.
+
+        Raises `Unauthorized` if nobody has, or if there is none and one is needed; `TooOften`.
+        """
         ring = await self._read()
         if not ring.any_made and not self._guarded:
             if not is_loopback(address):
@@ -56,6 +62,7 @@ class Door:
         record = ring.find(key, self._wall())
         if record is None:
             raise Unauthorized("the key is not good: it is unknown, expired or revoked")
+        self._meter.count(record.id)
         return Caller(record, address)
 
     def forget(self) -> None:
