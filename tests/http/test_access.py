@@ -20,6 +20,7 @@ from maitred.service.meter import Meter
 from maitred.store.memory import MemoryKeyring, MemoryStores
 from maitred.wire import KeyBody
 from tests.http.guest import HOST, body, is_problem
+from tests.http.house import House, events
 from tests.service.post import postman
 
 ROLES: tuple[Role, ...] = ("submitter", "viewer", "operator", "admin")
@@ -451,3 +452,18 @@ def test_a_key_may_call_a_little_at_once_and_then_at_its_rate() -> None:
     meter.count("a")
     with pytest.raises(TooOften):
         meter.count("a")
+
+
+async def test_a_stream_ends_when_its_key_is_revoked(house: House) -> None:
+    http = house.guest.http
+    admin = (await http.post("/api/v1/keys", json={"role": "admin"})).json()["key"]
+    http.headers["Authorization"] = f"Bearer {admin}"
+    viewer = (await http.post("/api/v1/keys", json={"role": "viewer"})).json()
+    id = (await house.guest.submits())["id"]
+    url, headers = f"{house.guest.url}/jobs/{id}", {"Authorization": f"Bearer {viewer['key']}"}
+    async with http.stream("GET", f"{url}/events", headers=headers, timeout=20) as answer:
+        stream = events(answer)
+        assert (await anext(stream)).name == "state"
+        await http.delete(f"/api/v1/keys/{viewer['id']}")
+        await http.post(f"{url}/cancel")
+        assert "result" not in [event.name async for event in stream]

@@ -21,10 +21,14 @@ WEBSOCKET = "WS"
 
 
 class Rule(NamedTuple):
-    """The roles that may call a route; what of it must be a submitter's own. Nobody named: anybody at all."""
+    """The roles that may call a route; what of it must be a submitter's own. Nobody named: anybody at all.
+
+    What tells of all queues at once is not for a key that is good for some of them.
+    """
 
     roles: frozenset[str]
     own: Own | None = None
+    all_queues: bool = False
 
 
 _ANYBODY = Rule(frozenset())
@@ -46,8 +50,8 @@ _SUBMITTER = f"{_QUEUE}/submitters/{{type}}/{{id}}"
 RULES: dict[str, Rule] = {
     "GET /healthz": _ANYBODY,
     "GET /readyz": _ANYBODY,
-    "GET /metrics": _VIEWER,
-    "GET /api/v1/events": _VIEWER,
+    "GET /metrics": _VIEWER._replace(all_queues=True),
+    "GET /api/v1/events": _VIEWER._replace(all_queues=True),
     "GET /api/v1/queues": _SEE,
     f"GET {_QUEUE}": _SEE,
     f"GET {_QUEUE}/line": _SEE,
@@ -123,6 +127,8 @@ def must_be_allowed(connection: HTTPConnection, caller: Caller) -> None:
     rule = RULES.get(action_of(connection), _ADMIN)
     if caller.key.role not in rule.roles:
         raise Forbidden(f"the key's role is {caller.key.role}; this is for: {', '.join(sorted(rule.roles))}")
+    if rule.all_queues and caller.key.queues:
+        raise Forbidden("this is of all queues, and the key is good for some of them")
     queue = connection.path_params.get("queue")
     if queue is not None and not caller.may_use(unquote(queue)):
         raise Forbidden(f"the key is not good for the queue {unquote(queue)!r}")

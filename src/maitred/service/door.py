@@ -9,7 +9,7 @@ import ipaddress
 import time
 from collections.abc import Callable
 
-from maitred.errors import Unauthorized
+from maitred.errors import StoreError, Unauthorized
 from maitred.service.caller import HOUSE, Caller
 from maitred.service.keyring import Keys, Ring
 from maitred.service.meter import Meter
@@ -64,6 +64,16 @@ class Door:
             raise Unauthorized("the key is not good: it is unknown, expired or revoked")
         self._meter.count(record.id)
         return Caller(record, address)
+
+    async def still(self, caller: Caller) -> bool:
+        """Tell whether somebody who was let in may stay; while the store is away, they may."""
+        try:
+            ring = await self._read()
+        except StoreError:
+            return True
+        if caller.key.id == HOUSE.key.id:
+            return not ring.any_made
+        return ring.still(caller.key, self._wall())
 
     def forget(self) -> None:
         """Read the keys anew for whoever comes next: they were changed."""

@@ -195,14 +195,17 @@ class Ring:
         self._keys = keys
         self.any_made = any_made
 
+    def still(self, record: Key, now: float) -> bool:
+        """Tell whether a key that was found before is still good."""
+        found = self._keys.get(record.id)
+        return bool(found and found.sha256 == record.sha256 and _good(found, now))
+
     def find(self, key: str, now: float) -> Key | None:
         """Give the record of a key that is good at this time, in seconds; its check takes always as long."""
         id = key.removeprefix(KEY_PREFIX).partition("_")[0]
         record = self._keys.get(id)
         fits = hmac.compare_digest(record.sha256 if record else _NOBODY, _digest(key))
-        if record is None or not fits or record.revoked:
-            return None
-        return None if record.expires_at and record.expires_at <= now * 1_000_000 else record
+        return record if record and fits and _good(record, now) else None
 
 
 def key_document(key: Key) -> Document:
@@ -218,6 +221,11 @@ def key_document(key: Key) -> Document:
         "revoked": key.revoked,
         "secrets": [{"secret": each.secret, "until": iso_or_none(each.until)} for each in key.secrets],
     }
+
+
+def _good(key: Key, now: float) -> bool:
+    """Tell whether a key is neither revoked nor expired, at a time in seconds."""
+    return not key.revoked and not (key.expires_at and key.expires_at <= now * 1_000_000)
 
 
 def _must_be_made(key: Key) -> None:

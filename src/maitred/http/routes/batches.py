@@ -1,5 +1,6 @@
 """Batches over HTTP: submit, add, seal, look at, watch, report, hold, retry and delete."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request
@@ -190,6 +191,7 @@ async def events(
     queue: Name,
     bid: Name,
     desk: TheDesk,
+    caller: TheCaller,
     *,
     last_event_id: Annotated[
         str | None, Header(description="The id of the last event that was received, to go on after it.")
@@ -201,4 +203,6 @@ async def events(
     a `reset` comes first. 204 if that event was the last one.
     """
     watch = await desk.batches.watch(queue, bid, last_event_id or None)
-    return Response(status_code=204) if watch is None else EventStream(watch)
+    return (
+        Response(status_code=204) if watch is None else EventStream(watch, partial(desk.door.still, caller))
+    )
