@@ -18,7 +18,7 @@ run: $(VENV)/.runtime ## start everything on the embedded store (ARGS="--port 0 
 	@$(BIN)/maitred up $(ARGS)
 
 test: $(VENV)/.dev parts ## run the tests on real servers (ARGS="tests/core -k delay")
-	@$(BIN)/pytest -n 2 $(ARGS)
+	@$(BIN)/pytest -n 3 $(ARGS)
 
 check: $(VENV)/.dev parts ## formatting, lint, types, layers and Lua
 	@$(BIN)/ruff format --check

@@ -73,6 +73,14 @@ def test_a_script_is_read_from_json_or_toml(served: Terminal, tmp_path: Path, na
     assert (job["run"]["script"], job["run"]["files"]) == (STEPS, ["Makefile"])
 
 
+def test_files_of_the_program_to_keep_are_named(served: Terminal, tmp_path: Path) -> None:
+    job = served.gets("submit", "--artifact", "a.out", "--artifact", "log/b", "--", "make")
+    assert job["run"]["artifacts"] == ["a.out", "log/b"]
+    (tmp_path / "steps.json").write_text(json.dumps({"script": STEPS, "artifacts": ["own"]}))
+    job = served.gets("submit", "--script", str(tmp_path / "steps.json"), "--artifact", "more")
+    assert job["run"]["artifacts"] == ["own", "more"]
+
+
 def test_a_script_may_bring_files_of_its_own(served: Terminal, tmp_path: Path) -> None:
     (tmp_path / "steps.json").write_text(json.dumps({"script": STEPS, "files": {"a": {"text": "x"}}}))
     (tmp_path / "b").write_text("y")

@@ -48,6 +48,10 @@ def test_output_as_json_has_every_piece(heard: Terminal) -> None:
     assert (document["first"], document["next"], document["ended"]) == (1, 604, True)
 
 
+def test_a_job_names_the_files_that_are_kept_of_it(heard: Terminal) -> None:
+    assert f"artifacts  out/a b.png ({len(PICTURE)} B)" in heard.types("show", TALKS).stdout
+
+
 def test_an_artifact_is_printed_or_saved_as_it_is(heard: Terminal, tmp_path: Path) -> None:
     assert heard.types("artifact", TALKS, "out/a b.png").stdout_bytes == PICTURE
     assert heard.types("artifact", TALKS, "out/a b.png", "-o", str(tmp_path / "x")).exit_code == 0

@@ -132,7 +132,7 @@ def test_who_is_denied_is_told_why_and_the_terminal_stays_as_it_is(up: House, de
     first.types("x\r")
     first.until("x.*x")
     desks.append(second := Desk(up.home, "--", "cat"))
-    second.until("has 1 sessions, which is the limit")
+    second.until("has as many sessions as are allowed: 1")
     assert second.ends() == 5
     desks.append(third := Desk(up.home, "--queue", "nope"))
     third.until("there is no queue 'nope'")

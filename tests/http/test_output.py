@@ -78,6 +78,21 @@ async def test_as_plain_text_it_is_what_was_printed_with_what_was_cut(guest: Gue
     assert plain.text == "a €\n[12 bytes cut]\nend\n[1 bytes cut]\nx"
 
 
+async def test_as_plain_text_it_tells_that_the_oldest_went(guest: Guest, start: Start) -> None:
+    most = Settings().output_limit
+    await say(guest.store, start, Part("stdout", b"a" * 100), Part("stdout", b"b" * (most - 32)))
+    plain = await guest.asks("GET", start.id, "/output", headers={"Accept": "text/plain"})
+    assert plain.text.startswith("[the beginning is not kept any more]\nbbb")
+    after = await guest.asks("GET", start.id, "/output?from=2", headers={"Accept": "text/plain"})
+    assert after.text.startswith("bbb")
+
+
+async def test_the_next_piece_is_never_one_that_is_not_kept_any_more(guest: Guest, start: Start) -> None:
+    await say(guest.store, start, Part("stdout", b"c" * Settings().output_limit))
+    page = await guest.sees(f"/jobs/{start.id}/output")
+    assert (page["items"], page["first"], page["next"]) == ([], 2, 2)
+
+
 async def test_an_artifact_is_given_as_it_is_to_be_saved(guest: Guest, start: Start) -> None:
     files = [Artifact("out/a é.png", "image/png", PICTURE), Artifact("x.html", "text/html\r\nX: y", b"<b>")]
     await guest.store.keep("w", start.lease, files)

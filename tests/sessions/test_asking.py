@@ -1,5 +1,7 @@
 """Asking for a session: what the first frame must be, who may ask, and who is denied and why."""
 
+import json
+import logging
 from typing import Any
 
 import httpx
@@ -70,7 +72,7 @@ async def test_who_has_a_session_is_denied_another_and_a_full_floor_denies_all(p
         await again.says(GOOD)
         denied = await again.status("denied")
         assert denied["code"] == "per-submitter"
-        assert "user:ann has 1" in denied["reason"]
+        assert "user:ann has as many sessions as are allowed: 1" in denied["reason"]
         async with parlour.session(submitter={"type": "team", "id": "ann"}), parlour.guest() as third:
             await third.says({**GOOD, "submitter": {"type": "user", "id": "bob"}})
             assert (await third.status("denied"))["code"] == "slots"
@@ -148,3 +150,23 @@ async def test_a_later_text_frame_that_is_no_resize_closes_the_connection(parlou
         await again.status("started")
         await again.types("exit\r")
         await again.status("ended")
+
+
+async def test_a_reason_to_close_that_is_long_in_bytes_is_cut_between_characters(parlour: Parlour) -> None:
+    async with parlour.session() as guest:
+        await guest.says(json.dumps({"ü" * 95: 1}, ensure_ascii=False))
+        assert await guest.closed() == 1008
+        assert (guest.connection.close_reason or "").endswith("üü")
+        await parlour.store.cancel(guest.told[0]["id"], "enough")
+
+
+async def test_what_a_client_did_wrong_is_told_to_it_and_is_no_fault_in_the_log(
+    empty: Parlour, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("uvicorn.error"), "handlers", [caplog.handler])
+    with pytest.raises(InvalidStatus):
+        await connect(empty.address, additional_headers={"Origin": "null"})
+    async with empty.guest() as guest:
+        await guest.connection.send(b"\xff", text=True)
+        assert await guest.closed() == 1007
+    assert not caplog.records

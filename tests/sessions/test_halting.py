@@ -93,3 +93,12 @@ async def test_a_worker_that_is_stopped_warns_and_halts_its_sessions(empty: Parl
         assert (await guest.status("ended"))["code"] == "halted"
         job = await empty.ended(guest.told[0]["id"])
         assert (job.code, job.message) == ("halted", "its worker is being stopped")
+
+
+async def test_a_worker_that_is_stopped_in_a_hurry_says_so(empty: Parlour) -> None:
+    async with empty.worker() as worker, empty.session() as guest:
+        await guest.until(r"\$")
+        worker.hurry()
+        assert (await guest.status("ended"))["code"] == "halted"
+        reasons = {word["reason"] for word in guest.told if word["status"] == "halting"}
+        assert reasons == {"its worker is being stopped"}

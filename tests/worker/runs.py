@@ -12,7 +12,7 @@ LIMIT = 1 << 20
 
 def a_voice() -> Voice:
     """Give a voice that a queue in memory hears."""
-    return Voice(MemoryStores().queue("default"), "w", Reach("w"), lambda _: None, limit=LIMIT)
+    return Voice(MemoryStores().queue("default"), "w", Reach("w"), lambda _: None, limit=lambda: LIMIT)
 
 
 def a_run(start: Start) -> Run:

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from structlog.testing import capture_logs
+
 from maitred.core.job import Lease, Phase
 from maitred.core.output import Chunk, Part, Saying
 from maitred.core.settings import Settings
@@ -14,6 +16,7 @@ from maitred.wire.codec import decode_json
 from maitred.worker import Worker, current_job
 from maitred.worker.stage_job import StageJob
 from maitred.worker.voice import PART_LIMIT, Words
+from tests.waiting import eventually
 from tests.worker.conftest import Kitchen
 
 LIMIT = 1000
@@ -267,3 +270,69 @@ class Deaf(Passing):
     async def park(self, worker: str, timeout: float) -> list[Any]:
         """Pass on nothing but starts."""
         return [m for m in await super().park(worker, timeout) if type(m).__name__ == "Start"]
+
+
+# ---------------------------------------------------------------- a small limit
+
+
+async def test_of_a_program_that_prints_little_less_than_is_kept_nothing_is_cut(kitchen: Kitchen) -> None:
+    await kitchen.set(output_limit=1 << 16)
+    await kitchen.command("sh", "-c", "yes | head -c 50000")
+    async with kitchen.worker():
+        await kitchen.ended()
+    assert b"".join(chunk.data for chunk in await said(kitchen)) == b"y\n" * 25_000
+
+
+async def test_of_a_program_that_prints_more_than_is_kept_the_beginning_and_the_end_are(
+    kitchen: Kitchen,
+) -> None:
+    await kitchen.set(output_limit=1 << 16)
+    await kitchen.command("sh", "-c", "echo begin; yes | head -c 300000; echo end")
+    async with kitchen.worker():
+        await kitchen.ended()
+    chunks = await said(kitchen)
+    assert chunks[0].data.startswith(b"begin\n")
+    assert chunks[-1].data.endswith(b"y\nend\n")
+    assert sum(chunk.cut + len(chunk.data) for chunk in chunks) == len("begin\n") + 300_000 + len("end\n")
+
+
+async def test_of_one_long_word_of_a_handler_most_is_kept(kitchen: Kitchen) -> None:
+    def shout() -> None:
+        current_job().say("a" * 100_000)
+
+    kitchen.handlers.register("shout", shout)
+    await kitchen.set(output_limit=1 << 16)
+    await kitchen.call("shout")
+    async with kitchen.worker():
+        await kitchen.ended()
+    chunks = await said(kitchen)
+    assert sum(len(chunk.data) for chunk in chunks) > 1 << 15
+    assert chunks[-1].cut == 100_000 - (1 << 16)
+
+
+async def test_how_much_a_handler_may_say_is_what_the_settings_say_now(kitchen: Kitchen) -> None:
+    def shout() -> None:
+        current_job().say("a" * 5000)
+
+    kitchen.handlers.register("shout", shout)
+    async with kitchen.worker() as worker:
+        await kitchen.call("shout", id="before")
+        await kitchen.ended("before")
+        await kitchen.set(output_limit=2000)
+        with capture_logs() as logs:
+
+            async def learnt() -> bool:
+                return any(each["event"] == "the queue's settings changed" for each in logs)
+
+            worker.look_again()
+            await eventually(learnt)
+        await kitchen.call("shout")
+        await kitchen.ended()
+    assert (await said(kitchen))[-1].cut == 3000
+
+
+async def test_half_a_character_at_the_end_is_told_also_if_all_before_it_was_heard(kitchen: Kitchen) -> None:
+    await kitchen.command("sh", "-c", "printf 'a\\303'; sleep 1")
+    async with kitchen.worker():
+        await kitchen.ended()
+    assert b"".join(chunk.data for chunk in await said(kitchen)) == b"a\xc3"

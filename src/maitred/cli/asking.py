@@ -46,6 +46,10 @@ def submit(
     file: Annotated[
         list[Path] | None, typer.Option("--file", "-f", help="A file to lay beside the program.")
     ] = None,
+    artifact: Annotated[
+        list[str] | None,
+        typer.Option("--artifact", help="A file of the program's to keep when it has ended."),
+    ] = None,
     delay: Annotated[float | None, typer.Option("--delay", help="Seconds until it may start.")] = None,
     priority: Annotated[int | None, typer.Option("--priority", help="0..99, lower first.")] = None,
     immediate: Annotated[bool, typer.Option("--immediate", help="Before everything scheduled.")] = False,
@@ -80,7 +84,7 @@ def submit(
     given = {
         "key": key if key is not None else secrets.token_hex(8),
         "submitter": submitter_of("--as", submitter),
-        "run": _run(command or [], handler, arg or [], script, file or []),
+        "run": _run(command or [], handler, arg or [], script, files=file or [], artifacts=artifact or []),
         "delay": delay,
         "priority": priority,
         "immediate": immediate or None,
@@ -255,9 +259,15 @@ def check(
 
 
 def _run(
-    command: list[str], handler: str | None, args: list[str], script: str | None, files: list[Path]
+    command: list[str],
+    handler: str | None,
+    args: list[str],
+    script: str | None,
+    *,
+    files: list[Path],
+    artifacts: list[str],
 ) -> dict[str, Any]:
-    if handler is not None and (command or script or files):
+    if handler is not None and (command or script or files or artifacts):
         raise ConfigError("A job is a handler's or a program's, not both.")
     if handler is not None:
         return {"handler": handler, "args": dict(pair(arg) for arg in args)}
@@ -270,4 +280,5 @@ def _run(
     run: dict[str, Any] = {"command": command} if script is None else script_run(script)
     laid = dict(file_beside(path) for path in files)
     # What is wrong with files that a script brings itself is the server's to say.
-    return {**run, "files": {**run.get("files", {}), **laid}} if laid else run
+    run |= {"files": {**run.get("files", {}), **laid}} if laid else {}
+    return run | ({"artifacts": [*run.get("artifacts", []), *artifacts]} if artifacts else {})

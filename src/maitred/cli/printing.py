@@ -68,6 +68,7 @@ def print_job(job: JobDocument, *, as_json: bool) -> None:
             ("retries", job.retry_count or None),
             ("version", job.version if job.version > 1 else None),
             ("result", None if job.result is None else json.dumps(job.result, ensure_ascii=False)),
+            ("artifacts", ", ".join(f"{kept.name} ({kept.size} B)" for kept in job.artifacts) or None),
         ]
     )
 

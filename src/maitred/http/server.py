@@ -7,6 +7,7 @@ on loopback.
 import asyncio
 import contextlib
 import ipaddress
+import logging
 import socket
 from collections.abc import Callable, Iterator
 
@@ -70,6 +71,14 @@ def address(taken: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    """Tell faults of ours from a client's that it was told of, which uvicorn logs as if they were ours.
+
+    A WebSocket that was refused with a proper answer, and a text frame that is not UTF-8.
+    """
+    return not record.msg.startswith(("ASGI callable returned without completing", "Invalid UTF-8 sequence"))
+
+
 class Server(uvicorn.Server):
     """A server whose owner decides when it ends: it takes no signals for itself.
 
@@ -93,6 +102,7 @@ class Server(uvicorn.Server):
                 ws_ping_timeout=None,
             )
         )
+        logging.getLogger("uvicorn.error").addFilter(_is_news)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve."""

@@ -67,7 +67,11 @@ class Postman:
             headers = await self._signer.headers(message.by, message.id, message.content)
         except UnknownKey as error:
             return Tried("refused", f"it cannot be signed: {error}")
-        headers |= {"content-type": message.media_type, "maitred-attempt": str(tries + 1)}
+        headers |= {
+            "content-type": message.media_type,
+            "maitred-attempt": str(tries + 1),
+            "user-agent": "maitred",
+        }
         try:
             async with (
                 asyncio.timeout(self._patience),

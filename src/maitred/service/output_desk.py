@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 STREAMS: tuple[str, ...] = get_args(Stream)
 # What is for people to read; the others are for programs.
 TEXT = ("stdout", "stderr", "log", "tty")
+BEGINNING_CUT = "[the beginning is not kept any more]\n"
 
 
 class OutputDesk:
@@ -44,6 +45,7 @@ class OutputDesk:
                     items += [chunk_document(chunk)] if chunk.stream in wanted else []
             if len(items) == limit:
                 break
+        following = max(following, page.first)
         return {"items": items, "first": page.first, "next": following, "ended": page.ended}
 
     async def text(
@@ -52,11 +54,14 @@ class OutputDesk:
         """Give all that is kept as one text, with a line where something was cut; the same errors."""
         wanted = TEXT if stream is None else _one(stream)
         text = _Text()
+        note = None
         async for page in self._pages(queue, id, version, begin):
+            if note is None:
+                note = BEGINNING_CUT if page.first > begin else ""
             for chunk in page.chunks:
                 if chunk.stream in wanted:
                     text.add(chunk)
-        return text.end()
+        return (note or "") + text.end()
 
     async def artifact(self, queue: str, id: str, name: str, version: int | None = None) -> Artifact:
         """Give a file that is kept of a job; `UnknownJob` or `UnknownArtifact`."""

@@ -103,8 +103,8 @@ class Sessions:
     ) -> SessionDenied:
         texts = {
             "per-submitter": (
-                f"{submitter.type}:{submitter.id} has {settings.interactive_per_submitter} sessions, "
-                "which is the limit (interactive.per_submitter)"
+                f"{submitter.type}:{submitter.id} has as many sessions as are allowed: "
+                f"{settings.interactive_per_submitter} (interactive.per_submitter)"
             ),
             "no-worker": "no worker that runs commands is here at the moment",
             "slots": "all slots are busy, and sessions do not wait",

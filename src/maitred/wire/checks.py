@@ -90,9 +90,11 @@ def argument(text: str) -> str:
 
 
 def _relative_path(name: str) -> str:
-    parts = name.split("/")
-    if len(encodable(name).encode()) > 1024 or "\0" in name or not {"", ".", ".."}.isdisjoint(parts):
+    parts = encodable(name).split("/")
+    if "\0" in name or not {"", ".", ".."}.isdisjoint(parts):
         raise said("is not a relative path without empty parts, . and ..")
+    if len(name.encode()) > 1024 or any(len(part.encode()) > 255 for part in parts):
+        raise said("is a longer path than 1024 bytes, or has a longer name in it than 255")
     return name
 
 

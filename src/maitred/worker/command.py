@@ -46,7 +46,7 @@ async def _run_in(
     keep: Keep | None,
     progress: Progress | None,
 ) -> Outcome:
-    telling = Telling(say, sandbox.streamed) if say else None
+    telling = Telling(say, sandbox.output_limit) if say else None
     heard = telling.heard if telling else None
     if "script" in run:
         verdict = await ScriptRun(run["script"], room, heard, progress).run()

@@ -80,13 +80,15 @@ class Printed(asyncio.Protocol):
 
 
 class Telling:
-    """Streams the beginning of what a run prints, up to a limit, and at its end the last part of each stream.
+    """Streams the beginning of what a run prints, and at its end the last part of each stream.
 
-    `say` gets the parts in order. What lies between is counted, and the last part says how much it was.
+    `say` gets the parts in order. What lies between is counted, and the last part says how much it was. With
+    two streams there is room left in `limit` for what the pieces cost beside their data.
     """
 
     def __init__(self, say: Say, limit: int) -> None:
-        self._say, self._left = say, limit
+        self._tail = min(TAIL_LIMIT, limit // 6)
+        self._say, self._left = say, limit - 3 * self._tail
         self._tails: dict[Stream, Tail] = {}
 
     def heard(self, stream: Stream, data: bytes) -> None:
@@ -104,7 +106,8 @@ class Telling:
 
     def end(self) -> None:
         """Say the last parts; there are none where everything was streamed."""
+        most = min(TAIL_LIMIT, 2 * self._tail // max(1, len(self._tails)))
         for stream, tail in self._tails.items():
-            kept = bytes(tail.kept[-TAIL_LIMIT:])
+            kept = bytes(tail.kept[max(0, len(tail.kept) - most) :])
             self._say(stream, kept, tail.size - len(kept))
         self._tails.clear()

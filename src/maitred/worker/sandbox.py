@@ -17,7 +17,6 @@ from maitred.service.host import Host, own_user
 from maitred.worker.cgroup import Group
 from maitred.worker.files import hand_over, lay_out
 from maitred.worker.jail import USER, Limits, Walls
-from maitred.worker.output import TAIL_LIMIT
 from maitred.worker.removal import remove
 from maitred.worker.room import Room
 from maitred.worker.undertaker import Undertaker
@@ -46,9 +45,9 @@ class Sandbox:
         return self._host.enforces(network=not self._limits.network)
 
     @property
-    def streamed(self) -> int:
-        """How much of what a run prints is streamed: so much that the last parts can be kept beside it."""
-        return max(self._settings.output_limit - 3 * TAIL_LIMIT, self._settings.output_limit // 2)
+    def output_limit(self) -> int:
+        """How much is kept of what a run prints."""
+        return self._settings.output_limit
 
     @property
     def artifact_limit(self) -> int:

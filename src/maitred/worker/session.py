@@ -27,6 +27,7 @@ IDLE, HALTED = "idle", "halted"
 LEAD = 30.0
 NEVER = float("inf")
 
+STOPPING = "its worker is being stopped"
 _WHY = {
     HALTED: "a waiting job needs its slot",
     "cancelled": "it was cancelled",
@@ -189,7 +190,7 @@ class Session:
         return [
             Limit(self._typed_at + idle, min(LEAD, idle / 10), IDLE, f"nobody has typed for {idle:g} s"),
             Limit(self._run.at, min(LEAD, cap / 10), TIME_LIMIT, f"a session lasts at most {cap:g} s"),
-            Limit(self._stop_at, NEVER, HALTED, "its worker is being stopped"),
+            Limit(self._stop_at, NEVER, HALTED, STOPPING),
         ]
 
     async def _until(self, moment: float) -> None:
@@ -210,9 +211,10 @@ class Session:
 
     def _say_why(self) -> None:
         """Tell the client why its session is being stopped; of a time limit it was warned."""
-        code = self._run.why.code if self._run.why else HALTED
-        if code != TIME_LIMIT:
-            self._halting(self._kill_after, code, _WHY.get(code, "its worker is being stopped"))
+        if self._run.why is None:
+            self._halting(self._kill_after, HALTED, STOPPING)
+        elif (code := self._run.why.code) != TIME_LIMIT:
+            self._halting(self._kill_after, code, _WHY.get(code, STOPPING))
 
     def _halting(self, seconds: float, code: str, text: str) -> None:
         self._control(status="halting", seconds=round(seconds, 3), code=code, reason=text)

@@ -18,7 +18,7 @@ from maitred.worker.reach import Reach
 
 # The time between two calls, and between two that a person at a terminal waits for.
 PAUSE, SHORT_PAUSE = 0.2, 0.01
-PART_LIMIT = 1 << 16
+PART_LIMIT, SMALL_PART = 1 << 16, 1 << 10
 CALL_LIMIT = 1 << 20
 _HURRIED: tuple[Stream, ...] = ("tty", "control")
 _TEXT: tuple[Stream, ...] = ("stdout", "stderr", "log")
@@ -33,6 +33,8 @@ class Words:
     def __init__(self, limit: int) -> None:
         self.told = 0
         self._limit, self._cut = limit, 0
+        # The oldest part goes when there is too much. If one were as large as the limit, all would go.
+        self._part = min(PART_LIMIT, max(limit // 8, SMALL_PART))
         self._parts: list[tuple[Stream, int, bytearray]] = []
         self._rest: dict[Stream, bytes] = {}
 
@@ -69,13 +71,22 @@ class Words:
     def _extend(self, stream: Stream, data: bytes, cut: int) -> bytes:
         """Put as much as fits into one part; give the rest."""
         last = self._parts[-1] if self._parts else None
-        if last is None or last[0] != stream or cut or stream in ("progress", "control") or _full(last[2]):
+        if (
+            last is None
+            or last[0] != stream
+            or cut
+            or stream in ("progress", "control")
+            or self._full(last[2])
+        ):
             last = (stream, cut, bytearray())
             self._parts.append(last)
-        room = PART_LIMIT - len(last[2])
+        room = self._part - len(last[2])
         most = len(data) if len(data) <= room else _whole(data[:room]) or room
         last[2].extend(data[:most])
         return data[most:]
+
+    def _full(self, data: bytearray) -> bool:
+        return len(data) >= self._part - 4
 
     def take(self, limit: int) -> tuple[Part, ...]:
         """Give what may be told now, about so many bytes at most."""
@@ -100,11 +111,17 @@ class Words:
 class Voice:
     """What the runs of one worker say. `lost` hears of leases that are no longer ours.
 
-    Each handler may say so many bytes (`limit`) in a run.
+    Each handler may say so many bytes in a run as `limit` gives when it first speaks.
     """
 
     def __init__(
-        self, store: Store, worker: str, reach: Reach, lost: Callable[[Lease], None], *, limit: int
+        self,
+        store: Store,
+        worker: str,
+        reach: Reach,
+        lost: Callable[[Lease], None],
+        *,
+        limit: Callable[[], int],
     ) -> None:
         self._store, self._worker, self._reach, self._lost = store, worker, reach, lost
         self._limit = limit
@@ -119,7 +136,7 @@ class Voice:
         """Say something soon."""
         words = self._words.get(lease)
         if words is None:
-            words = self._words[lease] = Words(self._limit)
+            words = self._words[lease] = Words(self._limit())
         words.add(part)
         if part.stream in _HURRIED:
             self._hurry.set()
@@ -137,7 +154,7 @@ class Voice:
         while lease in self._saying:
             await self._heard.wait()
         words = self._words.pop(lease, None)
-        return words.take_all() if words else ()
+        return () if words is None else words.take_all()
 
     def forget(self, lease: Lease) -> None:
         """Say nothing more of a run."""
@@ -188,10 +205,6 @@ class Voice:
             self._saying = {}
             self._heard.set()
             self._heard.clear()
-
-
-def _full(data: bytearray) -> bool:
-    return len(data) >= PART_LIMIT - 4
 
 
 def _whole(data: bytes) -> int:

@@ -162,7 +162,9 @@ class Worker:
             self._reach,
             self._reports,
             self._stopping,
-            voice=Voice(self._store, self.name, self._reach, self._lose, limit=self._settings.output_limit),
+            voice=Voice(
+                self._store, self.name, self._reach, self._lose, limit=lambda: self._settings.output_limit
+            ),
             time_limit=self._settings.time_limit,
         )
         self._lease = LeaseKeeper(

@@ -99,7 +99,8 @@ async def _stay(websocket: WebSocket, session: Session, frame: OpenFrame | Resum
     except TakenOver:
         await websocket.close(TAKEN_OVER, "another client has taken the session up")
     except InvalidJob as error:
-        await websocket.close(WRONG, str(error)[:100])
+        # A frame that closes holds no more than 123 bytes of a reason.
+        await websocket.close(WRONG, str(error).encode()[:120].decode(errors="ignore"))
     finally:
         for task in both:
             task.cancel()
