@@ -81,7 +81,7 @@ class Place:
 
     async def makes(self, role: Role, *submitters: str, **more: Any) -> str:
         """Make a key."""
-        made = await self.desk.create_key(KeyBody(role=role, submitters=list(submitters), **more))
+        made = await self.desk.key_desk.create(KeyBody(role=role, submitters=list(submitters), **more))
         self.keys[role] = made["key"]
         return str(made["key"])
 

@@ -51,7 +51,7 @@ class LocalKeys:
 
     async def keys(self) -> Page[KeyDocument]:
         """List the keys."""
-        return Page[KeyDocument].model_validate(await self._desk.key_list(limit=MOST_KEYS))
+        return Page[KeyDocument].model_validate(await self._desk.key_desk.page(limit=MOST_KEYS))
 
     async def create_key(
         self,
@@ -70,19 +70,19 @@ class LocalKeys:
             "submitters": list(submitters),
             "expires_in": expires_in,
         }
-        made = KeyDocument.model_validate(await self._desk.create_key(parse_request(KeyBody, asked)))
+        made = KeyDocument.model_validate(await self._desk.key_desk.create(parse_request(KeyBody, asked)))
         await self._note("POST /api/v1/keys", made.id)
         return made
 
     async def revoke_key(self, id: str) -> None:
         """Let a key be good no longer."""
-        await self._desk.revoke_key(id)
+        await self._desk.key_desk.revoke(id)
         await self._note("DELETE /api/v1/keys/{id}", id)
 
     async def rotate_key(self, id: str, keep: float | None = None, *, new_key: bool = False) -> KeyDocument:
         """Give a key a new callback secret, and perhaps a new key."""
         kept = KEPT if keep is None else round(keep * SECOND)
-        document = await self._desk.rotate(id, kept, new_key=new_key)
+        document = await self._desk.key_desk.rotate(id, kept, new_key=new_key)
         await self._note("POST /api/v1/keys/{id}/rotate", id)
         return KeyDocument.model_validate(document)
 

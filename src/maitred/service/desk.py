@@ -7,10 +7,9 @@ job's error stands in its place.
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Generic, NamedTuple, TypeVar
 
 from maitred.core.job import Phase, Submitter, View
-from maitred.core.settings import SECOND, Settings
+from maitred.core.settings import Settings
 from maitred.errors import Fault, InvalidJob, MaitredError, StoreUnavailable, UnknownJob
 from maitred.service.audit import Audit
 from maitred.service.batch_desk import BatchDesk
@@ -29,20 +28,19 @@ from maitred.service.house_document import (
     worker_document,
 )
 from maitred.service.intake import Accepted, accept, accept_one, accept_shown
-from maitred.service.keyring import Keys, key_document
-from maitred.service.listing import RUNNING, WAITING, Filter, Listing
+from maitred.service.key_desk import KeyDesk
+from maitred.service.keyring import Keys
+from maitred.service.listing import WAITING, Filter, Listing
 from maitred.service.messages import delivery_document
 from maitred.service.meter import Meter
 from maitred.service.order import allowed_by, duration_of
 from maitred.service.output_desk import OutputDesk
+from maitred.service.parts import part_of
 from maitred.service.sessions import COMEBACK, Sessions
 from maitred.service.staff import Staff
 from maitred.service.watch import Watch
 from maitred.store.ledgered import LedgeredStore
 from maitred.store.port import Store, Stores
-from maitred.wire import KeyBody
-
-T = TypeVar("T")
 
 SETTINGS_KEPT = 1.0
 READ_AT_ONCE = 128
@@ -54,7 +52,8 @@ class Desk:
     `UnknownQueue` is raised by every method that names a queue, `StoreUnavailable` by all. A queue's settings
     are remembered for a second. Holds, batches, sessions and what jobs say have desks of their own: `holds`,
     `batches`, `sessions` and `outputs`; `keys` are those of all queues, `door` knows callers by
-    them, and the `audit` log what they did. Estimates and waits are told, jobs
+    them, the `audit` log what they did; the `key_desk` makes and
+    revokes them. Estimates and waits are told, jobs
     can be watched and sessions opened where there are `foresights`, as in a server; else they are null. The
     `clerks` of a server are told when there is work for them. A session's client that drops has `comeback`
     seconds to come back. Each key may make `rate` calls a second.
@@ -82,6 +81,7 @@ class Desk:
         self.keys = Keys(stores.keyring)
         self.door = Door(self.keys, clock, meter=Meter(rate))
         self.audit = Audit(stores.keyring)
+        self.key_desk = KeyDesk(self.keys, self.door)
 
     async def settings(self, queue: str) -> Settings:
         """Give a queue's settings, at most a second old."""
@@ -220,7 +220,7 @@ class Desk:
         tries = await self.store(queue).deliveries(id, version)
         if tries is None:
             raise UnknownJob(queue, id)
-        part = _part(tries, cursor, limit)
+        part = part_of(tries, cursor, limit)
         return part.page([delivery_document(queue, each) for each in part.items])
 
     async def watch(
@@ -258,7 +258,7 @@ class Desk:
     ) -> Document:
         """List the jobs that run, in the order of their starts."""
         settings = await self.settings(queue)
-        part = _part(await self.store(queue).running(), cursor, limit)
+        part = part_of(await self.store(queue).running(), cursor, limit)
         return part.page(
             [
                 running_document(view, settings)
@@ -271,7 +271,7 @@ class Desk:
     async def workers(self, queue: str, cursor: str | None = None, limit: int = 50) -> Document:
         """List the workers of a queue."""
         status = await self.store(queue).status()
-        part = _part(status.workers, cursor, limit)
+        part = part_of(status.workers, cursor, limit)
         return part.page([worker_document(worker, status.settings) for worker in part.items])
 
     # ---------------------------------------------------------------- operators
@@ -279,7 +279,7 @@ class Desk:
     async def queues(self, cursor: str | None = None, limit: int = 50, caller: Caller = HOUSE) -> Document:
         """List the queues by name that a caller may use."""
         names = [name for name in await self.stores.names() if caller.may_use(name)]
-        part = _part(names, cursor, limit)
+        part = part_of(names, cursor, limit)
         return part.page([caller.seen_queue(await self.queue(name)) for name in part.items])
 
     async def queue(self, queue: str) -> Document:
@@ -317,39 +317,6 @@ class Desk:
         changes = [{"code": code, "text": text} for code, text in tally.sentences()]
         return {"queue": queue, "ledger": settings.ledger, "changes": changes}
 
-    async def key_list(self, cursor: str | None = None, limit: int = 50) -> Document:
-        """List the API keys with their callback secrets."""
-        part = _part(await self.keys.all(), cursor, limit)
-        return part.page([key_document(key) for key in part.items])
-
-    async def create_key(self, body: KeyBody) -> Document:
-        """Make a key; it is in the answer, under `key`, and never again."""
-        made = await self.keys.create(
-            body.role,
-            name=body.name,
-            queues=body.queues,
-            submitters=body.submitters,
-            lifetime=round(body.expires_in * SECOND) if body.expires_in else 0,
-        )
-        self.door.forget()
-        return {**key_document(made.record), "key": made.key}
-
-    async def rotate(self, key: str, keep: int, *, new_key: bool = False) -> Document:
-        """Give a key a new callback secret, and let the one before sign for so long.
-
-        With `new_key` the key is replaced too. Raises `UnknownKey` or `Conflict`.
-        """
-        if not new_key:
-            return key_document(await self.keys.rotate(key, keep))
-        made = await self.keys.renew(key, keep)
-        self.door.forget()
-        return {**key_document(made.record), "key": made.key}
-
-    async def revoke_key(self, key: str) -> None:
-        """Let a key be good no longer; `UnknownKey` or `Conflict`."""
-        await self.keys.revoke(key)
-        self.door.forget()
-
     # ---------------------------------------------------------------- parts of the above
 
     async def _shown(
@@ -385,26 +352,6 @@ class Desk:
             # Somebody deleted it between the two calls.
             return UnknownJob(queue, accepted.id)
         return {**document, "outcome": accepted.outcome}
-
-
-class _Part(NamedTuple, Generic[T]):
-    """Some of a list that the store gives as a whole."""
-
-    items: Sequence[T]
-    end: int
-    total: int
-
-    def page(self, documents: list[Document]) -> Document:
-        """Give the page with these documents."""
-        more = self.end < self.total
-        following = write_cursor(Spot(RUNNING, self.end)) if more else None
-        return {"items": documents, "next": following, "total": self.total}
-
-
-def _part(items: Sequence[T], cursor: str | None, limit: int) -> _Part[T]:
-    first = read_cursor(cursor).offset if cursor else 0
-    end = max(0, first) + limit
-    return _Part(items[max(0, first) : end], end, len(items))
 
 
 def _check_state(state: str | None, settings: Settings) -> None:

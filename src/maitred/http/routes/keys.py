@@ -30,7 +30,7 @@ router = APIRouter(
 @router.get("/keys", summary="List keys", responses=answers({200: Page[KeyDocument]}, 422))
 async def keys(desk: TheDesk, cursor: Cursor = None, limit: Limit = 50) -> Response:
     """Answer with the keys and their callback secrets; `local` is whoever calls while there are no keys."""
-    return answer(await desk.key_list(cursor, limit))
+    return answer(await desk.key_desk.page(cursor, limit))
 
 
 @router.post(
@@ -43,7 +43,7 @@ async def keys(desk: TheDesk, cursor: Cursor = None, limit: Limit = 50) -> Respo
 async def create(request: Request, desk: TheDesk) -> Response:
     """Answer with the key itself, once, under `key`. From the first one on every call needs a key."""
     asked = parse_request(KeyBody, await json_body(request, SMALL_BODY))
-    document = await desk.create_key(asked)
+    document = await desk.key_desk.create(asked)
     made(request, document["id"])
     return answer(document, 201)
 
@@ -53,7 +53,7 @@ async def create(request: Request, desk: TheDesk) -> Response:
 )
 async def revoke(id: Name, desk: TheDesk) -> Response:
     """Let a key be good no longer; its record stays, and what was asked for with it is still signed."""
-    await desk.revoke_key(id)
+    await desk.key_desk.revoke(id)
     return Response(status_code=204)
 
 
@@ -69,7 +69,7 @@ async def rotate(request: Request, id: Name, desk: TheDesk) -> Response:
     With `new_key` the answer has a new key under `key`, and the one before is no longer good.
     """
     asked = parse_request(RotateBody, await optional_body(request))
-    return answer(await desk.rotate(id, round(asked.keep * SECOND), new_key=asked.new_key))
+    return answer(await desk.key_desk.rotate(id, round(asked.keep * SECOND), new_key=asked.new_key))
 
 
 @router.get("/audit", summary="Show who changed what", responses=answers({200: Page[AuditEntry]}, 422))
