@@ -4,6 +4,9 @@
     ├── InvalidJob            a body with faults, all of them listed
     ├── TooLarge              a body over the queue's `max_body`, or more artifacts than it keeps
     ├── QueueFull             `max_waiting` is reached
+    ├── Unauthorized          no key, or one that is not good
+    ├── Forbidden             the key is good, and not for this
+    ├── TooOften              more calls than a key may make
     ├── NotFound
     │   ├── UnknownQueue
     │   ├── UnknownJob
@@ -102,6 +105,29 @@ class QueueFull(MaitredError):
         self.which, self.limit = which, limit
         whose = "this submitter has" if which == "per_submitter" else "the queue has"
         super().__init__(f"{whose} {limit} waiting jobs, which is the limit (max_waiting.{which})")
+
+
+class Unauthorized(MaitredError):
+    """A key is needed: send it as `Authorization: Bearer KEY`."""
+
+    code = "unauthorized"
+
+
+class Forbidden(MaitredError):
+    """The key is not good for this."""
+
+    code = "forbidden"
+
+
+class TooOften(MaitredError):
+    """More calls than a key may make."""
+
+    code = "too-often"
+
+    def __init__(self, wait: int) -> None:
+        """Say in how many seconds to come again."""
+        self.wait = wait
+        super().__init__(f"this key calls too often; come again in {wait} s")
 
 
 class NotFound(MaitredError):

@@ -48,7 +48,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    for name in ("MAITRED_URL", "MAITRED_QUEUE"):
+    for name in ("MAITRED_URL", "MAITRED_QUEUE", "MAITRED_KEY", "MAITRED_KEY_FILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "200")
     return Terminal(tmp_path / "data")

@@ -67,7 +67,7 @@ async def test_server_and_worker_run_apart(house: House) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("up", "--host", "0.0.0.0"), "loopback"),
+        (("up", "--port", "0", "--host", "0.0.0.0"), "maitred keys create --role admin"),
         (("up", "--app", "no.such.module"), "cannot be imported"),
         (("up", "--app", "json"), "has no maitred.Queue"),
         (("up", "--config", "nowhere.toml"), "there is no such file"),

@@ -12,7 +12,7 @@ from rich.console import Console
 from maitred.cli import top
 from maitred.client import Client
 from maitred.errors import ServerUnreachable, UnknownQueue
-from maitred.wire import JobDocument, Page, QueueDocument, RunningJob
+from maitred.wire import JobDocument, OthersJob, Page, QueueDocument, RunningJob
 from maitred.wire.document import _FIRST
 from tests.cli.conftest import Terminal
 from tests.cli.house import House
@@ -61,8 +61,8 @@ def frame(waiting: int = 2, running: int = 1) -> top.Frame:
     runs = [RUNS] * running
     return top.Frame(
         QueueDocument.model_validate(RENDER),
-        Page[RunningJob].model_validate({"items": runs, "next": None, "total": running}),
-        Page[JobDocument].model_validate({"items": line, "next": None, "total": waiting}),
+        Page[RunningJob | OthersJob].model_validate({"items": runs, "next": None, "total": running}),
+        Page[JobDocument | OthersJob].model_validate({"items": line, "next": None, "total": waiting}),
     )
 
 

@@ -14,13 +14,14 @@ from maitred.config import (
     MaxWaitingConfig,
     QueueConfig,
     SandboxConfig,
+    ServerConfig,
     StoreConfig,
     WorkerConfig,
 )
 from maitred.http import create_app
 from maitred.service.desk import Desk
 from maitred.store.memory import MemoryStores
-from maitred.store.valkey.keys import KEYS, NAMES, QUEUES
+from maitred.store.valkey.keys import AUDIT, KEYS, NAMES, QUEUES
 from tests.docs.pages import ROOT, rows
 
 DOCS = ROOT / "docs"
@@ -56,6 +57,7 @@ def defaults() -> dict[str, str]:
         "classes.NAME.": ClassConfig,
         "interactive.": InteractiveConfig,
         "sandbox.": SandboxConfig,
+        "server.": ServerConfig,
         "worker.": WorkerConfig,
     }
     found = {}
@@ -91,7 +93,7 @@ def test_every_key_of_the_store_is_described() -> None:
     described = {row[0].strip("`") for row in rows(DOCS / "internals.md") if row[0].startswith("`")}
     prefixes = {re.split(r"[<]", name)[0] for name in described if not name.startswith("maitred:")}
     assert prefixes == set(NAMES.values())
-    assert {QUEUES, KEYS} <= described
+    assert {QUEUES, KEYS, AUDIT} <= described
 
 
 def test_every_call_is_described_and_no_other() -> None:

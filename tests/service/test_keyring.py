@@ -92,3 +92,16 @@ async def test_a_key_that_nobody_made_is_unknown(keys: Keys) -> None:
 async def test_a_key_does_not_tell_its_secrets_when_it_is_printed() -> None:
     [key] = await Keys(MemoryStores().keyring).all()
     assert key.secrets[0].secret not in repr(key)
+
+
+async def test_the_audit_log_is_read_from_its_end(stores: Stores, queue_name: str) -> None:
+    ring = stores.keyring
+    await ring.note([f"{queue_name} {number}".encode() for number in range(3)])
+    await ring.note([b"last\0\xff"])
+    newest = await ring.notes(None, 2)
+    older = await ring.notes(newest[-1][0], 2)
+    assert [note for _, note in newest + older] == [
+        b"last\0\xff",
+        *(f"{queue_name} {number}".encode() for number in (2, 1, 0)),
+    ]
+    assert all(id.partition("-")[0].isdecimal() for id, _ in newest)

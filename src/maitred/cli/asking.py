@@ -18,7 +18,7 @@ from maitred.cli.printing import print_check, print_job, print_line, print_queue
 from maitred.cli.waiting import INTERRUPTED, Wait, exit_status, left_alone
 from maitred.client import Client
 from maitred.errors import ConfigError
-from maitred.wire import JobDocument, Page, QueueDocument
+from maitred.wire import JobDocument, OthersJob, Page, QueueDocument
 
 commands = typer.Typer()
 
@@ -145,7 +145,7 @@ def line(
 ) -> None:
     """Show the queue in one line, and who waits, in line order."""
 
-    async def look(client: Client) -> tuple[Page[JobDocument], QueueDocument]:
+    async def look(client: Client) -> tuple[Page[JobDocument | OthersJob], QueueDocument]:
         return await client.line(queue, limit), await client.queue(queue)
 
     print_line(*ask(server, data, look), as_json=as_json)

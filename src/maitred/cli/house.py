@@ -32,9 +32,10 @@ from maitred.cli.tracing import exporting
 from maitred.errors import MaitredError
 from maitred.http import Server, create_app, own_hosts, take_port
 from maitred.http.probe import Probe
-from maitred.http.server import address
+from maitred.http.server import address, must_be_loopback
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
+from maitred.service.keyring import Keys
 from maitred.service.metrics import Metrics
 from maitred.service.whereabouts import embedded_url
 from maitred.store.connect import connect
@@ -68,7 +69,7 @@ def up(
         settings = config.load(file)
         handlers = load_app(app)
         premises = look_at(settings, require) if slots else None
-        taken = house.enter_context(take_port(host, port))
+        taken = house.enter_context(take_port(host, port, anywhere=True))
         embedded = None
         if settings.store.url is None:
             embedded = house.enter_context(Embedded(data, durability=settings.store.durability))
@@ -89,7 +90,7 @@ def serve(
     log_format: str | None = None,
 ) -> None:
     """Run a server until a signal comes."""
-    with stoppable(), take_port(host, port) as taken:
+    with stoppable(), take_port(host, port, anywhere=True) as taken:
         settings = config.load(file)
         url = store or settings.store.url or embedded_url(data)
         with noted(data, address(taken)):
@@ -142,9 +143,9 @@ async def _serve(
     metrics = Metrics()
     crew = Crew(stores, making, metrics)
     try:
-        await unless(asked.to_stop, _prepare(stores, settings, crew))
+        await unless(asked.to_stop, _prepare(stores, settings, crew, taken))
         foresights = Foresights(stores)
-        desk = Desk(stores, foresights=foresights)
+        desk = Desk(stores, foresights=foresights, rate=settings.server.rate)
         app = create_app(desk, hosts=own_hosts(taken), workers=crew.health, metrics=metrics)
         server = Server(app, closing=foresights.close)
         serving = asyncio.create_task(server.serve([taken]))
@@ -170,8 +171,13 @@ async def _serve(
         await stores.close()
 
 
-async def _prepare(stores: Stores, settings: config.Config, crew: Crew) -> None:
-    """Write the queues' settings into the store, and gather a worker for each queue if there are slots."""
+async def _prepare(stores: Stores, settings: config.Config, crew: Crew, taken: socket.socket) -> None:
+    """Write the queues' settings into the store, and gather a worker for each queue if there are slots.
+
+    Raises `ConfigError` if others could reach the server, and nobody would need a key.
+    """
+    if not await Keys(stores.keyring).any_made():
+        must_be_loopback(taken.getsockname()[0])
     await settle(stores, settings)
     if crew.making.slots:
         await crew.gather(settings.queues)

@@ -22,7 +22,7 @@ ConfigFile = Annotated[
 StoreUrl = Annotated[
     str | None, typer.Option("--store", help="The store's url; else the settings' or the embedded one.")
 ]
-Host = Annotated[str, typer.Option("--host", help="A loopback address.")]
+Host = Annotated[str, typer.Option("--host", help="Where to listen; other than loopback only with keys.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")]
 HealthPort = Annotated[
     int | None,

@@ -17,6 +17,7 @@ from maitred.wire import (
     CheckDocument,
     Hold,
     JobDocument,
+    OthersJob,
     Page,
     ProfileDocument,
     QueueDocument,
@@ -80,7 +81,7 @@ def _class(job: JobDocument) -> str:
     return f"{name}, {'up to ' if name == 'elastic' else ''}{duration.show(round(job.duration * 1_000_000))}"
 
 
-def print_line(page: Page[JobDocument], queue: QueueDocument, *, as_json: bool) -> None:
+def print_line(page: Page[JobDocument | OthersJob], queue: QueueDocument, *, as_json: bool) -> None:
     """Print the queue in one line, and the first of those who wait; programs get the line alone."""
     if as_json:
         print_json(page)
@@ -91,13 +92,18 @@ def print_line(page: Page[JobDocument], queue: QueueDocument, *, as_json: bool) 
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("#", justify="right")
     classes = ("class",) if len(queue.classes) > 1 else ()
-    foreseen = ("starts",) if any(job.estimate and job.estimate.expected for job in page.items) else ()
+    foreseen = ("starts",) if any(_expected(job) for job in page.items) else ()
     for heading in ("key", "submitter", "band", *classes, *foreseen, "waits for"):
         table.add_column(heading, overflow="fold")
     # An id is copied whole or not at all, so it keeps its room in the narrowest table.
     longest = max(len(job.id) for job in page.items)
     table.add_column("id", no_wrap=True, min_width=longest)
     for job in page.items:
+        if isinstance(job, OthersJob):
+            its_class = [job.class_ or "elastic"] if classes else []
+            cells = [job.position, "", "another", job.band, *its_class, *("" for _ in foreseen), "", job.id]
+            table.add_row(*plain_row(cells))
+            continue
         who = f"{job.submitter.type}:{job.submitter.id}"
         reason = job.waiting_for.text if job.waiting_for else ""
         its_class = [job.class_ or "elastic"] if classes else []
@@ -106,6 +112,11 @@ def print_line(page: Page[JobDocument], queue: QueueDocument, *, as_json: bool) 
     console().print(table)
     if page.total is not None and page.total > len(page.items):
         typer.echo(f"and {page.total - len(page.items)} more")
+
+
+def _expected(job: JobDocument | OthersJob) -> bool:
+    """Tell whether it is foreseen when a job starts."""
+    return isinstance(job, JobDocument) and bool(job.estimate and job.estimate.expected)
 
 
 def print_queue(queue: QueueDocument, *, as_json: bool) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import typer
 
 from maitred.cli.address import find_server
+from maitred.cli.calling import find_key
 from maitred.cli.printing import plain
 from maitred.cli.spans import span
 from maitred.cli.waiting import INTERRUPTED
@@ -40,7 +41,7 @@ _SENTENCES = {
 
 def open_shell(server: str | None, data: Path, queue: str, frame: Mapping[str, Any]) -> int:
     """Hold a session to its end; give the exit status of its program."""
-    session = Session(lambda: find_server(server, data), queue)
+    session = Session(lambda: find_server(server, data), queue, key=find_key())
     return asyncio.run(_Shell(session).run(frame))
 
 

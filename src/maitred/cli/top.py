@@ -7,7 +7,7 @@ a line that says so.
 import asyncio
 import json
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -19,7 +19,7 @@ from maitred.cli.printing import plain, queue_sentence
 from maitred.cli.spans import span, starts_briefly
 from maitred.client import Client
 from maitred.errors import MaitredError, ServerUnreachable, StoreUnavailable
-from maitred.wire import JobDocument, Page, QueueDocument, RunningJob
+from maitred.wire import JobDocument, OthersJob, Page, QueueDocument, RunningJob
 from maitred.wire.document import Who
 
 EVERY = 1.0
@@ -29,19 +29,21 @@ LONGEST_NAME = 24
 # The lines of a frame that are no rows of running or waiting jobs; each class takes one more.
 _AROUND = 12
 
+_Rows: TypeAlias = Page[RunningJob | OthersJob] | Page[JobDocument | OthersJob]
+
 
 class Frame(NamedTuple):
     """What is shown at once."""
 
     queue: QueueDocument
-    running: Page[RunningJob]
-    line: Page[JobDocument]
+    running: Page[RunningJob | OthersJob]
+    line: Page[JobDocument | OthersJob]
 
     def as_json(self) -> str:
         """Give the three documents in one, as the server wrote them."""
         parts = {name: part.model_dump(mode="json", by_alias=True) for name, part in self._asdict().items()}
         for job in parts["line"]["items"]:
-            del job["outcome"]
+            job.pop("outcome", None)
         return json.dumps(parts, ensure_ascii=False)
 
 
@@ -118,9 +120,12 @@ def _load(used: int, limit: int) -> Bar:
     return Bar(used, limit, style=load_style(used, limit))
 
 
-def _running(page: Page[RunningJob], rows: int, *, wide: bool) -> Table:
+def _running(page: Page[RunningJob | OthersJob], rows: int, *, wide: bool) -> Table:
     table = _table("runs~", "submitter", "class", ">time", "", *(("worker", "id") if wide else ()))
     for job in page.items[:rows]:
+        if isinstance(job, OthersJob):
+            table.add_row("", dim("another"), plain(job.class_ or ""))
+            continue
         time = f"{span(job.elapsed)} of {span(job.duration)}"
         its_class = f"{job.class_}{' (elastic)' if job.elastic else ''}"
         ends = [plain(job.worker), dim(plain(job.id).plain)] if wide else []
@@ -134,9 +139,12 @@ def _passed(job: RunningJob) -> Bar:
     return Bar(job.elapsed, job.duration, widest=16)
 
 
-def _line(page: Page[JobDocument], rows: int, *, wide: bool) -> Table:
+def _line(page: Page[JobDocument | OthersJob], rows: int, *, wide: bool) -> Table:
     table = _table(">#", "waits~", "submitter", "class", "starts", "because~", *(("id",) if wide else ()))
     for job in page.items[:rows]:
+        if isinstance(job, OthersJob):
+            table.add_row(plain(job.position), "", dim("another"), plain(job.class_ or "elastic"))
+            continue
         reason = _short(job.waiting_for.text if job.waiting_for else "")
         its_class = plain(job.class_ or "elastic")
         starts = plain(starts_briefly(job.estimate))
@@ -149,7 +157,7 @@ def _line(page: Page[JobDocument], rows: int, *, wide: bool) -> Table:
     return table
 
 
-def _more(page: Page[RunningJob] | Page[JobDocument], rows: int) -> Iterable[RenderableType]:
+def _more(page: _Rows, rows: int) -> Iterable[RenderableType]:
     hidden = (page.total or 0) - min(rows, len(page.items))
     if hidden > 0:
         yield dim(f"and {hidden} more")

@@ -9,7 +9,7 @@ from typing import Any, Self
 import httpx
 
 from maitred.client.problems import error_of
-from maitred.client.sending import json_of, path_of, query_of
+from maitred.client.sending import json_of, key_header, path_of, query_of
 from maitred.client.stream import EVENT_STREAM
 from maitred.client.watching import SILENCE, Connect
 from maitred.errors import MaitredError, ServerUnreachable
@@ -20,10 +20,14 @@ PATIENCE = 30.0
 class Caller:
     """The connections to one server."""
 
-    def __init__(self, address: str, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(
+        self, address: str, *, key: str | None = None, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        """Name the server, and the API key to call it with, if it needs one."""
         self.address = address
         self._http = httpx.AsyncClient(
             base_url=address,
+            headers=key_header(key),
             timeout=PATIENCE,
             transport=transport,
             trust_env=False,

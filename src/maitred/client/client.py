@@ -11,12 +11,13 @@ from maitred.client.problems import error_of
 from maitred.client.sending import plain_job
 from maitred.client.stream import read_job_event
 from maitred.client.watching import PAUSES, watch
-from maitred.errors import MaitredError, UnknownArtifact
+from maitred.errors import Forbidden, MaitredError, UnknownArtifact
 from maitred.wire import (
     CheckDocument,
     DeliveryDocument,
     JobBody,
     JobDocument,
+    OthersJob,
     OutputDocument,
     Page,
     QueueDocument,
@@ -46,9 +47,12 @@ class Client(BatchCalls, HoldCalls, KeyCalls):
         ]
 
     async def job(self, queue: str, id: str, version: int | None = None) -> JobDocument:
-        """Show a job."""
+        """Show a job; `Forbidden` where the key may only see where it is."""
         query = {} if version is None else {"version": str(version)}
-        return JobDocument.model_validate(await self._call("GET", queue, "jobs", id, query=query))
+        answer = await self._call("GET", queue, "jobs", id, query=query)
+        if "key" not in answer:
+            raise Forbidden("the job is another submitter's")
+        return JobDocument.model_validate(answer)
 
     async def deliveries(self, queue: str, id: str, version: int | None = None) -> Page[DeliveryDocument]:
         """Show the last tries at a job's callbacks, oldest first."""
@@ -104,19 +108,26 @@ class Client(BatchCalls, HoldCalls, KeyCalls):
         query = {} if version is None else {"version": str(version)}
         return await self._bytes("GET", queue, "jobs", id, "artifacts", name, query=query)
 
-    async def jobs(self, queue: str, **query: str) -> Page[JobDocument]:
-        """List jobs; the keywords are the query's parameters."""
-        return Page[JobDocument].model_validate(await self._call("GET", queue, "jobs", query=query))
+    async def jobs(self, queue: str, **query: str) -> Page[JobDocument | OthersJob]:
+        """List jobs; the keywords are the query's parameters. A submitter's key sees little of others'."""
+        answer = await self._call("GET", queue, "jobs", query=query)
+        return Page[JobDocument | OthersJob].model_validate(answer)
 
-    async def line(self, queue: str, limit: int = 50, cursor: str | None = None) -> Page[JobDocument]:
+    async def line(
+        self, queue: str, limit: int = 50, cursor: str | None = None
+    ) -> Page[JobDocument | OthersJob]:
         """Show the waiting jobs in line order."""
         query = {"limit": str(limit)} | ({} if cursor is None else {"cursor": cursor})
-        return Page[JobDocument].model_validate(await self._call("GET", queue, "line", query=query))
+        answer = await self._call("GET", queue, "line", query=query)
+        return Page[JobDocument | OthersJob].model_validate(answer)
 
-    async def running(self, queue: str, limit: int = 50, cursor: str | None = None) -> Page[RunningJob]:
+    async def running(
+        self, queue: str, limit: int = 50, cursor: str | None = None
+    ) -> Page[RunningJob | OthersJob]:
         """Show what runs, in the order of the starts."""
         query = {"limit": str(limit)} | ({} if cursor is None else {"cursor": cursor})
-        return Page[RunningJob].model_validate(await self._call("GET", queue, "running", query=query))
+        answer = await self._call("GET", queue, "running", query=query)
+        return Page[RunningJob | OthersJob].model_validate(answer)
 
     async def workers(self, queue: str) -> Page[WorkerDocument]:
         """Show the workers."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from maitred.errors import Fault, InvalidJob, UnknownBatch, UnknownJob, UnknownKey, UnknownQueue
+from maitred.errors import ConfigError, Fault, InvalidJob, UnknownBatch, UnknownJob, UnknownKey, UnknownQueue
 from maitred.wire import JobBody
 
 # Names that a path cannot hold: on the way to the server it would become another path.
@@ -41,6 +41,15 @@ def key_path(*names: str) -> str:
         raise UnknownKey(names[0])
     _refuse_unsayable({"id": "".join(names)})
     return "/".join(["/api/v1/keys", *map(_segment, names)])
+
+
+def key_header(key: str | None) -> dict[str, str]:
+    """Give the header with an API key; `ConfigError` for what cannot be one."""
+    if not key:
+        return {}
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise ConfigError("The API key is not one: it has only letters, digits, - and _.")
+    return {"authorization": f"Bearer {key}"}
 
 
 def plain_job(job: JobBody | Mapping[str, Any]) -> Any:

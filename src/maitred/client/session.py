@@ -18,7 +18,7 @@ from websockets.exceptions import (
 )
 
 from maitred.client.problems import error_of
-from maitred.client.sending import json_of, path_of
+from maitred.client.sending import json_of, key_header, path_of
 from maitred.errors import Fault, InvalidJob, MaitredError, ServerUnreachable, SessionDenied, StoreError
 
 COMEBACK = 30.0
@@ -32,13 +32,17 @@ Told: TypeAlias = bytes | dict[str, Any]
 class Session:
     """One session of a queue; `find` gives the server's address, anew for each connection.
 
-    `open` it, read what is `told` to its end, and `type_in` and `resize` beside that.
+    It calls with an API `key`, if there is one. `open` it, read what is `told` to its end, and `type_in` and
+    `resize` beside that.
     """
 
-    def __init__(self, find: Callable[[], str], queue: str, *, comeback: float = COMEBACK) -> None:
+    def __init__(
+        self, find: Callable[[], str], queue: str, *, key: str | None = None, comeback: float = COMEBACK
+    ) -> None:
         self.id = self.name = ""
         self._find, self._path, self._queue = find, path_of(queue, "interactive"), queue
         self._comeback = comeback
+        self._headers = key_header(key)
         self._received = 0
         self._size: tuple[int, int] | None = None
         self._connection: ClientConnection | None = None
@@ -120,6 +124,7 @@ class Session:
             connection = await connect(
                 f"ws{address.removeprefix('http')}{self._path}",
                 proxy=None,
+                additional_headers=self._headers,
                 compression=None,
                 max_size=None,
                 open_timeout=PATIENCE,

@@ -17,6 +17,7 @@ from maitred.config.tables import (
     MaxWaitingConfig,
     QueueConfig,
     SandboxConfig,
+    ServerConfig,
     StoreConfig,
     WorkerConfig,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "MaxWaitingConfig",
     "QueueConfig",
     "SandboxConfig",
+    "ServerConfig",
     "StoreConfig",
     "WorkerConfig",
     "load",

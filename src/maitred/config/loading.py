@@ -21,13 +21,19 @@ from maitred.config.tables import (
     MaxWaitingConfig,
     QueueConfig,
     SandboxConfig,
+    ServerConfig,
     StoreConfig,
     WorkerConfig,
 )
 from maitred.errors import ConfigError
 
 FILE = "maitred.toml"
-_SECTIONS: dict[str, type[BaseModel]] = {"store": StoreConfig, "worker": WorkerConfig, "log": LogConfig}
+_SECTIONS: dict[str, type[BaseModel]] = {
+    "store": StoreConfig,
+    "server": ServerConfig,
+    "worker": WorkerConfig,
+    "log": LogConfig,
+}
 _TABLES: dict[str, type[BaseModel]] = {
     "delay": DelayConfig,
     "backoff": BackoffConfig,

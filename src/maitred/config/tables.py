@@ -117,6 +117,12 @@ class SandboxConfig(_Table):
     network: bool = _default.sandbox_network
 
 
+class ServerConfig(_Table):
+    """A server of this host: how many calls a second each key may make, on and on; null is no limit."""
+
+    rate: Annotated[int, count(1, 1_000_000)] | None = None
+
+
 class WorkerConfig(_Table):
     """Workers of this host: what they must enforce, and what more programs can see of it.
 
@@ -282,6 +288,7 @@ class Config(_Table):
     """All settings of one installation. There is always at least one queue."""
 
     store: StoreConfig = StoreConfig()
+    server: ServerConfig = ServerConfig()
     worker: WorkerConfig = WorkerConfig()
     log: LogConfig = LogConfig()
     queues: dict[Annotated[str, AfterValidator(queue_name)], QueueConfig] = Field(

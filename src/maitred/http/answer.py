@@ -3,10 +3,13 @@
 A problem's `type` ends with the error's code, which is stable; its `detail` is a sentence for people.
 """
 
+from http import HTTPStatus
+
 from starlette.responses import Response
 
 from maitred.errors import (
     Conflict,
+    Forbidden,
     IllegalMove,
     InvalidJob,
     MaitredError,
@@ -14,6 +17,8 @@ from maitred.errors import (
     QueueFull,
     StoreError,
     TooLarge,
+    TooOften,
+    Unauthorized,
 )
 from maitred.service.document import Document
 from maitred.wire import encode_json
@@ -25,6 +30,9 @@ _STATUS: dict[type[MaitredError], int] = {
     InvalidJob: 422,
     TooLarge: 413,
     QueueFull: 429,
+    TooOften: 429,
+    Unauthorized: 401,
+    Forbidden: 403,
     NotFound: 404,
     Conflict: 409,
     StoreError: 503,
@@ -52,6 +60,8 @@ def problem_of(error: MaitredError) -> Document:
         document |= {"limit": error.limit, "which": error.which}
     elif isinstance(error, TooLarge):
         document |= {"limit": error.limit, "size": error.size}
+    elif isinstance(error, TooOften):
+        document["wait"] = error.wait
     elif isinstance(error, IllegalMove):
         document |= {"old": error.old, "new": error.new}
     return document
@@ -60,7 +70,9 @@ def problem_of(error: MaitredError) -> Document:
 def problem_answer(document: Document) -> Response:
     """Answer with a problem, and say when to come again where that makes sense."""
     status = document["status"]
-    headers = {"Retry-After": RETRY_AFTER} if status in (429, 503) else {}
+    headers = {"Retry-After": str(document.get("wait", RETRY_AFTER))} if status in (429, 503) else {}
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
     return Response(encode_json(document), status, headers, PROBLEM)
 
 

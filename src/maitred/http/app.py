@@ -20,7 +20,9 @@ from starlette.responses import Response
 from starlette.routing import compile_path
 
 from maitred.errors import Fault, InvalidJob, MaitredError
+from maitred.http.access import KNOWN
 from maitred.http.answer import problem, problem_answer, problem_of
+from maitred.http.auditing import Audited
 from maitred.http.describe import describe
 from maitred.http.incoming import WholeSegments
 from maitred.http.metering import Metered, RequestMetrics
@@ -66,6 +68,7 @@ def create_app(
         "(RFC 9457). Ids in paths are percent-encoded.\n\n" + sessions.DESCRIPTION,
         redirect_slashes=False,
         lifespan=_lifespan,
+        dependencies=[KNOWN],
         exception_handlers={
             MaitredError: _refused,
             RequestValidationError: _faulty,
@@ -82,10 +85,11 @@ def create_app(
     desk.stores.on_call(metrics.calls.note)
     for routes in (jobs, output, holds, events, batches, queues, keys, sessions, health):
         app.include_router(routes.router)
+    app.add_middleware(Audited, audit=desk.audit)
     app.add_middleware(WholeSegments)
     if tracing.INSTALLED:
         app.add_middleware(Traced)
-    app.add_middleware(OwnHostOnly, hosts=hosts)
+    app.add_middleware(OwnHostOnly, hosts=hosts, unless=desk.door.guarded)
     app.add_middleware(Metered, metrics=RequestMetrics(metrics.registry))
     describe(app)
     return app

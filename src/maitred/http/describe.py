@@ -10,6 +10,7 @@ from pydantic.json_schema import models_json_schema
 
 from maitred.http.answer import PROBLEM
 from maitred.wire import (
+    AuditEntry,
     BatchBody,
     BatchDocument,
     BatchReportEvent,
@@ -22,8 +23,10 @@ from maitred.wire import (
     HoldBody,
     JobBody,
     JobDocument,
+    KeyBody,
     KeyDocument,
     MoveBody,
+    OthersJob,
     OutputDocument,
     OutputEvent,
     Page,
@@ -68,16 +71,19 @@ _MODELS: tuple[type[BaseModel], ...] = (
     DurationBody,
     JobBody,
     JobDocument,
+    KeyBody,
     KeyDocument,
     MoveBody,
+    OthersJob,
     OutputDocument,
     RotateBody,
     Page[BatchDocument],
     Page[DeliveryDocument],
     Page[KeyDocument],
-    Page[JobDocument],
+    Page[AuditEntry],
+    Page[JobDocument | OthersJob],
     Page[QueueDocument],
-    Page[RunningJob],
+    Page[RunningJob | OthersJob],
     Page[WorkerDocument],
     PauseBody,
     OutputEvent,
@@ -96,12 +102,13 @@ _names, _components = models_json_schema(
 
 _PROBLEMS = {
     400: "The body is not JSON.",
-    403: "The Host or Origin is not this server's own.",
+    401: "A key is needed, and there is none, or it is not good.",
+    403: "The key is not good for this; without keys, the Host or Origin is not this server's own.",
     404: "There is no such queue, job, batch or key.",
     409: "The state of the job or batch forbids it; nothing was changed.",
     413: "The body is larger than the queue allows.",
     422: "The request has faults; all of them are listed.",
-    429: "The queue is full; `limit` says how many may wait.",
+    429: "The queue is full; `limit` says how many may wait. Or the key calls too often.",
     503: "The store does not answer.",
 }
 
@@ -134,7 +141,7 @@ def answers(good: dict[int, type[BaseModel] | Schema | None], *problems: int) ->
         if shape is not None:
             schema = shape if isinstance(shape, dict) else ref(shape)
             described[status]["content"] = {"application/json": {"schema": schema}}
-    for status in sorted({*problems, 403, 503}):
+    for status in sorted({*problems, 401, 403, 429, 503}):
         described[status] = {
             "description": _PROBLEMS[status],
             "content": {PROBLEM: {"schema": ref(Problem)}},

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from maitred.errors import Fault, InvalidJob, TooLarge
 from maitred.http.answer import problem, problem_answer
+from maitred.service.caller import Caller
 from maitred.service.desk import Desk
 from maitred.wire import decode_json
 
@@ -55,6 +56,12 @@ def the_desk(connection: HTTPConnection) -> Desk:
     """Give the desk of the app that serves this request."""
     desk: Desk = connection.app.state.desk
     return desk
+
+
+def the_caller(connection: HTTPConnection) -> Caller:
+    """Give whoever calls; they were let in before."""
+    caller: Caller = connection.state.caller
+    return caller
 
 
 def only_known(request: Request) -> None:
@@ -103,6 +110,7 @@ class WholeSegments:
 Name = Annotated[str, Path(min_length=1), AfterValidator(unquote)]
 SubmitterType = Annotated[Literal["user", "team"], Path(alias="type")]
 TheDesk = Annotated[Desk, Depends(the_desk)]
+TheCaller = Annotated[Caller, Depends(the_caller)]
 Limit = Annotated[int, Query(ge=1, le=500, description="How many at most.")]
 Cursor = Annotated[str | None, Query(description="The `next` of the page before.")]
 Version = Annotated[

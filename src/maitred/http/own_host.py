@@ -1,31 +1,44 @@
-"""The loopback rule: while there are no keys, only this machine's own callers may ask.
+"""The loopback rule: while no key was made, only this machine's own callers may ask.
 
 A page from elsewhere that runs in a browser here can reach a loopback address too. It betrays itself by its
-`Origin`, or by the `Host` of a name that was pointed at 127.0.0.1; both are refused.
+`Origin`, or by the `Host` of a name that was pointed at 127.0.0.1; both are refused. Once there are keys it
+would have to know one.
 """
 
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from maitred.errors import StoreError
 from maitred.http.answer import problem, problem_answer
 
 
 class OwnHostOnly:
-    """Refuses requests whose `Host` or `Origin` is not one of the server's own names."""
+    """Refuses requests whose `Host` or `Origin` is not one of the server's own names.
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
+    It does so `unless` there are keys.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str], unless: Callable[[], Awaitable[bool]]) -> None:
         self._app = app
+        self._unless = unless
         self._hosts = frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer 403."""
-        if scope["type"] in ("http", "websocket") and (refused := self._refused(Headers(scope=scope))):
+        refused = self._refused(Headers(scope=scope)) if scope["type"] in ("http", "websocket") else None
+        if refused and not await self._guarded():
             document = problem(403, "not-own-host", "Forbidden", refused)
             await problem_answer(document)(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+    async def _guarded(self) -> bool:
+        try:
+            return await self._unless()
+        except StoreError:
+            return False
 
     def _refused(self, headers: Headers) -> str | None:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")

@@ -1,7 +1,7 @@
-"""The server: uvicorn on a loopback address, on a socket that is taken before anything else starts.
+"""The server: uvicorn on a socket that is taken before anything else starts.
 
-There are no keys yet, so a server that others could reach would obey anybody; it refuses to listen anywhere
-but on loopback.
+While no key was made, a server that others could reach would obey anybody; it refuses to listen anywhere but
+on loopback.
 """
 
 import asyncio
@@ -19,16 +19,13 @@ from maitred.errors import ConfigError
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def take_port(host: str, port: int) -> socket.socket:
-    """Listen on a loopback address; port 0 takes a free one.
+def take_port(host: str, port: int, *, anywhere: bool = False) -> socket.socket:
+    """Listen on a loopback address, or where keys are looked at before anything is served, `anywhere`.
 
-    Raises `ConfigError` if the address is not loopback, or cannot be listened on.
+    Port 0 takes a free one. Raises `ConfigError` if the address is not loopback, or cannot be listened on.
     """
-    if not _is_loopback(host):
-        raise ConfigError(
-            f"{host} is not a loopback address, and without keys, which do not exist yet, "
-            "Maitred listens on loopback only; use --host 127.0.0.1."
-        )
+    if not anywhere:
+        must_be_loopback(host)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     taken = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -40,6 +37,15 @@ def take_port(host: str, port: int) -> socket.socket:
         taken.close()
         raise ConfigError(f"{host}:{port} cannot be listened on: {error}.") from error
     return taken
+
+
+def must_be_loopback(host: str) -> None:
+    """Raise `ConfigError`, which says how to make a key, unless only this host can reach the address."""
+    if not _is_loopback(host):
+        raise ConfigError(
+            f"{host} is not a loopback address, and as long as no key was made Maitred listens on loopback "
+            "only. Make one with `maitred keys create --role admin`, or use --host 127.0.0.1."
+        )
 
 
 def _notice_the_dead(taken: socket.socket) -> None:
@@ -59,8 +65,9 @@ def own_hosts(taken: socket.socket) -> frozenset[str]:
 
 
 def address(taken: socket.socket) -> str:
-    """Give the address of a server on this socket."""
+    """Give an address of a server on this socket, by which it can be called from here."""
     host, port = taken.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - nothing is bound to it
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

@@ -5,7 +5,7 @@ keeps the connection open. The stream ends after the last event; a browser that 
 204, by which it knows that there is no more.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -27,11 +27,14 @@ def event_text(told: Told) -> bytes:
 
 
 class EventStream(StreamingResponse):
-    """Answers with the events of a watch, and leaves it when either side has enough."""
+    """Answers with the events of a watch, and leaves it when either side has enough.
 
-    def __init__(self, watch: Telling) -> None:
+    It ends before the next event when the reader may not `stay`, since its key is no longer good.
+    """
+
+    def __init__(self, watch: Telling, stay: Callable[[], Awaitable[bool]]) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        super().__init__(_texts(watch), headers=headers, media_type=EVENT_STREAM)
+        super().__init__(_texts(watch, stay), headers=headers, media_type=EVENT_STREAM)
         self._watch = watch
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -42,10 +45,12 @@ class EventStream(StreamingResponse):
             self._watch.leave()
 
 
-async def _texts(watch: Telling) -> AsyncIterator[bytes]:
+async def _texts(watch: Telling, stay: Callable[[], Awaitable[bool]]) -> AsyncIterator[bytes]:
     yield _RETRY
     while not watch.ended:
         told = await watch.next(HEARTBEAT)
+        if not await stay():
+            return
         if told is not None:
             yield event_text(told)
         elif not watch.closed:

@@ -6,10 +6,11 @@ wrong is raised as a type of `maitred.errors`; in a list of many jobs, each one'
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from maitred.core.batch import Batch, BatchOrder, BatchState
-from maitred.core.job import Submitter
+from maitred.core.job import DEFAULT_PRIORITY, Submitter
 from maitred.errors import (
     BatchReporting,
     BatchSealed,
@@ -26,11 +27,14 @@ from maitred.errors import (
 )
 from maitred.service.batch_document import batch_document
 from maitred.service.batch_watch import BatchWatch
+from maitred.service.caller import HOUSE, Caller
 from maitred.service.cursor import read_text_cursor, write_text_cursor
 from maitred.service.document import Document
 from maitred.service.intake import Accepted
+from maitred.service.keyring import LOCAL, Key
 from maitred.service.order import allowed_by
-from maitred.wire import JobBody, completed, decode_json, encode_json, parse_batch
+from maitred.wire import BatchBody, JobBody, completed, decode_json, encode_json, parse_batch
+from maitred.wire.batch import LIMITED, SUBMITTED_BY
 
 T = TypeVar("T")
 
@@ -50,14 +54,17 @@ class BatchDesk:
 
     # ---------------------------------------------------------------- submitters
 
-    async def create(self, queue: str, body: object) -> Document:
+    async def create(self, queue: str, body: object, caller: Caller = HOUSE) -> Document:
         """Make a batch, or find the submitter's with the same external id; give its document, with `outcome`.
 
-        Raises `InvalidJob` with all faults, `TooLarge`, or `OtherSubmitter` if the external id is another's.
+        Raises `InvalidJob` with all faults, `TooLarge`, `Forbidden`, or `OtherSubmitter` if the external id
+        is another's.
         """
         settings = await self._desk.settings(queue)
         checked = parse_batch(body, allowed_by(settings))
-        submission = encode_json(body if isinstance(body, Mapping) else _plain(checked))
+        _must_be_allowed(checked, caller)
+        sent = dict(body) if isinstance(body, Mapping) else _plain(checked)
+        submission = encode_json(sent | _signed_by(caller))
         if len(submission) > MOST_BYTES:
             raise TooLarge(len(submission), MOST_BYTES)
         order = BatchOrder(
@@ -76,14 +83,16 @@ class BatchDesk:
         document = await self.read(queue, put.id)
         return {**document, "outcome": "created" if put.created else "known"}
 
-    async def add(self, queue: str, id: str, bodies: Sequence[object]) -> list[Document | MaitredError]:
+    async def add(
+        self, queue: str, id: str, bodies: Sequence[object], caller: Caller = HOUSE
+    ) -> list[Document | MaitredError]:
         """Add jobs to an open batch; give each one's document or error, in order.
 
         A body may leave to the batch what those in its submission may. A key that the batch has is passed
         over: its outcome is `known`. Raises `BatchSealed` if no job can be added at all.
         """
         batch = await self._open(queue, id)
-        taken = await self._desk.put_many(queue, _in_batch(bodies, batch), only_new=True)
+        taken = await self._desk.put_many(queue, _in_batch(bodies, batch), caller, only_new=True)
         return _in_place(bodies, batch, taken)
 
     async def accept(self, queue: str, id: str, bodies: Sequence[object]) -> list[Accepted | MaitredError]:
@@ -112,16 +121,19 @@ class BatchDesk:
         external_id: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
+        *,
+        caller: Caller = HOUSE,
     ) -> Document:
-        """List batches, newest first."""
+        """List batches, newest first; a submitter's key gets its own only, not counted."""
         if state is not None and state not in set(BatchState):
             raise InvalidJob([Fault("state", f"must be one of {', '.join(BatchState)}")])
         after = read_text_cursor(cursor) if cursor else None
         page = await self._desk.store(queue).batches(state, external_id, after, limit)
+        own = [batch for batch in page.batches if caller.owns(batch.submitter)]
         return {
-            "items": await self._documents(queue, page.batches),
+            "items": await self._documents(queue, own),
             "next": write_text_cursor(page.next) if page.next else None,
-            "total": page.total,
+            "total": None if caller.limited else page.total,
         }
 
     async def report(self, queue: str, id: str) -> Document:
@@ -223,6 +235,40 @@ class BatchDesk:
         held = any(batch.state is BatchState.HELD for batch in batches)
         holds = (await self._desk.store(queue).status()).holds if held else ()
         return [batch_document(queue, batch, holds) for batch in batches]
+
+
+def _must_be_allowed(body: BatchBody, caller: Caller) -> None:
+    """Raise `Forbidden` if a caller may not make this batch, or one of its jobs."""
+    if not caller.limited:
+        return
+    caller.must_own(Submitter(body.submitter.type, body.submitter.id))
+    caller.must_be_common(bulk=body.bulk, priority=body.priority)
+    for index in range(len(body.jobs or ())):
+        job = body.job(index)
+        caller.must_own(Submitter(job["submitter"]["type"], job["submitter"]["id"]))
+        caller.must_be_common(
+            immediate=bool(job.get("immediate")),
+            bulk=bool(job.get("bulk")),
+            priority=job.get("priority", DEFAULT_PRIORITY),
+        )
+
+
+def _signed_by(caller: Caller) -> dict[str, Any]:
+    """Give what is kept with a submission of who made it, so that its jobs and report are that key's."""
+    if caller.key.id == LOCAL:
+        return {}
+    return {SUBMITTED_BY: caller.key.id} | ({LIMITED: True} if caller.limited else {})
+
+
+def sender(submission: Mapping[str, Any], body: BatchBody) -> Caller:
+    """Give who made a batch, as far as that says what its jobs may be; whose they are was checked then."""
+    by = submission.get(SUBMITTED_BY, LOCAL)
+    if not submission.get(LIMITED):
+        return Caller(replace(HOUSE.key, id=by))
+    jobs = [body.job(index)["submitter"] for index in range(len(body.jobs or ()))]
+    names = {(body.submitter.type, body.submitter.id), *((who["type"], who["id"]) for who in jobs)}
+    submitters = tuple(f"{kind}:{id}" for kind, id in names)
+    return Caller(Key(by, by, "submitter", 0, submitters=submitters))
 
 
 def _named(body: object) -> str | None:

@@ -25,6 +25,7 @@ from maitred.errors import (
     NotFound,
     StoreError,
 )
+from maitred.service.batch_desk import sender
 from maitred.service.delivery import MOST_TRIES, Postman, back_off
 from maitred.service.expanding import Expanding
 from maitred.service.messages import report_message
@@ -140,9 +141,14 @@ class Clerk(Rounds):
     # ---------------------------------------------------------------- the work
 
     async def _expand(self, batch: Batch, token: bytes, settings: Settings) -> None:
-        expanding = Expanding(self._store, batch.id, token, settings, pause=self._safety_net)
+        sent = decode_json(batch.submission)
         try:
-            fault = await expanding.fill(read_batch(decode_json(batch.submission)))
+            body = read_batch(sent)
+            caller = sender(sent, body)
+            expanding = Expanding(
+                self._store, batch.id, token, settings, caller=caller, pause=self._safety_net
+            )
+            fault = await expanding.fill(body)
         except InvalidJob as error:
             fault = f"the submission cannot be read: {error}"
         await self._store.seal_batch(batch.id, token=token, fault=fault[:LONGEST_FAULT])

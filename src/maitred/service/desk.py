@@ -7,14 +7,16 @@ job's error stands in its place.
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Generic, NamedTuple, TypeVar
 
 from maitred.core.job import Phase, Submitter, View
 from maitred.core.settings import Settings
 from maitred.errors import Fault, InvalidJob, MaitredError, StoreUnavailable, UnknownJob
+from maitred.service.audit import Audit
 from maitred.service.batch_desk import BatchDesk
+from maitred.service.caller import HOUSE, Caller
 from maitred.service.cursor import Spot, read_cursor, write_cursor, wrong_cursor
 from maitred.service.document import Document, job_document
+from maitred.service.door import Door
 from maitred.service.foresight import Foresight
 from maitred.service.foresights import Foresights
 from maitred.service.hold_desk import HoldDesk
@@ -26,18 +28,19 @@ from maitred.service.house_document import (
     worker_document,
 )
 from maitred.service.intake import Accepted, accept, accept_one, accept_shown
-from maitred.service.keyring import Keys, key_document
-from maitred.service.listing import RUNNING, WAITING, Filter, Listing
+from maitred.service.key_desk import KeyDesk
+from maitred.service.keyring import Keys
+from maitred.service.listing import WAITING, Filter, Listing
 from maitred.service.messages import delivery_document
+from maitred.service.meter import Meter
 from maitred.service.order import allowed_by, duration_of
 from maitred.service.output_desk import OutputDesk
+from maitred.service.parts import part_of
 from maitred.service.sessions import COMEBACK, Sessions
 from maitred.service.staff import Staff
 from maitred.service.watch import Watch
 from maitred.store.ledgered import LedgeredStore
 from maitred.store.port import Store, Stores
-
-T = TypeVar("T")
 
 SETTINGS_KEPT = 1.0
 READ_AT_ONCE = 128
@@ -48,10 +51,12 @@ class Desk:
 
     `UnknownQueue` is raised by every method that names a queue, `StoreUnavailable` by all. A queue's settings
     are remembered for a second. Holds, batches, sessions and what jobs say have desks of their own: `holds`,
-    `batches`, `sessions` and `outputs`; `keys` are those of all queues. Estimates and waits are told, jobs
+    `batches`, `sessions` and `outputs`; `keys` are those of all queues, `door` knows callers by
+    them, the `audit` log what they did; the `key_desk` makes and
+    revokes them. Estimates and waits are told, jobs
     can be watched and sessions opened where there are `foresights`, as in a server; else they are null. The
     `clerks` of a server are told when there is work for them. A session's client that drops has `comeback`
-    seconds to come back.
+    seconds to come back. Each key may make `rate` calls a second.
     """
 
     def __init__(
@@ -62,6 +67,7 @@ class Desk:
         clerks: Staff | None = None,
         clock: Callable[[], float] = time.monotonic,
         comeback: float = COMEBACK,
+        rate: float | None = None,
     ) -> None:
         self.stores = stores
         self.foresights = foresights
@@ -73,6 +79,9 @@ class Desk:
         self.sessions = Sessions(self, comeback)
         self.outputs = OutputDesk(self)
         self.keys = Keys(stores.keyring)
+        self.door = Door(self.keys, clock, meter=Meter(rate))
+        self.audit = Audit(stores.keyring)
+        self.key_desk = KeyDesk(self.keys, self.door)
 
     async def settings(self, queue: str) -> Settings:
         """Give a queue's settings, at most a second old."""
@@ -90,14 +99,14 @@ class Desk:
 
     # ---------------------------------------------------------------- submitters
 
-    async def put(self, queue: str, body: object) -> Document:
+    async def put(self, queue: str, body: object, caller: Caller = HOUSE) -> Document:
         """Create or update a job; give its document and the `outcome`.
 
-        Raises `InvalidJob` with all faults, `TooLarge`, `QueueFull`, or a `Conflict`: `OtherSubmitter`,
-        `LongerDuration`, `Interactive`.
+        Raises `InvalidJob` with all faults, `TooLarge`, `QueueFull`, `Forbidden`, or a `Conflict`:
+        `OtherSubmitter`, `LongerDuration`, `Interactive`.
         """
         settings = await self.settings(queue)
-        accepted, view = await accept_shown(self.store(queue), settings, body)
+        accepted, view = await accept_shown(self.store(queue), settings, body, caller)
         [document] = await self._shown(queue, [view], settings)
         answer = self._answer(queue, accepted, document)
         if isinstance(answer, MaitredError):
@@ -109,13 +118,13 @@ class Desk:
         return await accept_one(self.store(queue), await self.settings(queue), body)
 
     async def put_many(
-        self, queue: str, bodies: Sequence[object], *, only_new: bool = False
+        self, queue: str, bodies: Sequence[object], caller: Caller = HOUSE, *, only_new: bool = False
     ) -> list[Document | MaitredError]:
         """Create or update jobs in turn; give each one's document or error, in order.
 
         With `only_new` a key that its batch has is passed over.
         """
-        answers = await self.accept(queue, bodies, only_new=only_new)
+        answers = await self.accept(queue, bodies, caller, only_new=only_new)
         ids = [answer.id for answer in answers if isinstance(answer, Accepted)]
         documents: dict[str, Document | None] = dict(zip(ids, await self._documents(queue, ids), strict=True))
         return [
@@ -124,11 +133,11 @@ class Desk:
         ]
 
     async def accept(
-        self, queue: str, bodies: Sequence[object], *, only_new: bool = False
+        self, queue: str, bodies: Sequence[object], caller: Caller = HOUSE, *, only_new: bool = False
     ) -> list[Accepted | MaitredError]:
         """Create or update jobs in turn, as `put_many` does, without reading them back."""
         settings = await self.settings(queue)
-        return await accept(self.store(queue), settings, bodies, only_new=only_new)
+        return await accept(self.store(queue), settings, bodies, only_new=only_new, caller=caller)
 
     async def remove(self, queue: str, id: str) -> None:
         """Delete a job with all its versions; `UnknownJob` if there is none."""
@@ -211,7 +220,7 @@ class Desk:
         tries = await self.store(queue).deliveries(id, version)
         if tries is None:
             raise UnknownJob(queue, id)
-        part = _part(tries, cursor, limit)
+        part = part_of(tries, cursor, limit)
         return part.page([delivery_document(queue, each) for each in part.items])
 
     async def watch(
@@ -244,24 +253,34 @@ class Desk:
             "total": found.total,
         }
 
-    async def running(self, queue: str, cursor: str | None = None, limit: int = 50) -> Document:
+    async def running(
+        self, queue: str, cursor: str | None = None, limit: int = 50, caller: Caller = HOUSE
+    ) -> Document:
         """List the jobs that run, in the order of their starts."""
         settings = await self.settings(queue)
-        part = _part(await self.store(queue).running(), cursor, limit)
-        return part.page([running_document(view, settings) for view in part.items])
+        part = part_of(await self.store(queue).running(), cursor, limit)
+        return part.page(
+            [
+                running_document(view, settings)
+                if caller.owns(view.job.submitter)
+                else caller.seen(job_document(queue, view, settings))
+                for view in part.items
+            ]
+        )
 
     async def workers(self, queue: str, cursor: str | None = None, limit: int = 50) -> Document:
         """List the workers of a queue."""
         status = await self.store(queue).status()
-        part = _part(status.workers, cursor, limit)
+        part = part_of(status.workers, cursor, limit)
         return part.page([worker_document(worker, status.settings) for worker in part.items])
 
     # ---------------------------------------------------------------- operators
 
-    async def queues(self, cursor: str | None = None, limit: int = 50) -> Document:
-        """List the queues by name."""
-        part = _part(await self.stores.names(), cursor, limit)
-        return part.page([await self.queue(name) for name in part.items])
+    async def queues(self, cursor: str | None = None, limit: int = 50, caller: Caller = HOUSE) -> Document:
+        """List the queues by name that a caller may use."""
+        names = [name for name in await self.stores.names() if caller.may_use(name)]
+        part = part_of(names, cursor, limit)
+        return part.page([caller.seen_queue(await self.queue(name)) for name in part.items])
 
     async def queue(self, queue: str) -> Document:
         """Show one queue."""
@@ -298,15 +317,6 @@ class Desk:
         changes = [{"code": code, "text": text} for code, text in tally.sentences()]
         return {"queue": queue, "ledger": settings.ledger, "changes": changes}
 
-    async def key_list(self, cursor: str | None = None, limit: int = 50) -> Document:
-        """List the API keys with their callback secrets."""
-        part = _part(await self.keys.all(), cursor, limit)
-        return part.page([key_document(key) for key in part.items])
-
-    async def rotate(self, key: str, keep: int) -> Document:
-        """Give a key a new callback secret, and let the one before sign for so long; or `UnknownKey`."""
-        return key_document(await self.keys.rotate(key, keep))
-
     # ---------------------------------------------------------------- parts of the above
 
     async def _shown(
@@ -342,26 +352,6 @@ class Desk:
             # Somebody deleted it between the two calls.
             return UnknownJob(queue, accepted.id)
         return {**document, "outcome": accepted.outcome}
-
-
-class _Part(NamedTuple, Generic[T]):
-    """Some of a list that the store gives as a whole."""
-
-    items: Sequence[T]
-    end: int
-    total: int
-
-    def page(self, documents: list[Document]) -> Document:
-        """Give the page with these documents."""
-        more = self.end < self.total
-        following = write_cursor(Spot(RUNNING, self.end)) if more else None
-        return {"items": documents, "next": following, "total": self.total}
-
-
-def _part(items: Sequence[T], cursor: str | None, limit: int) -> _Part[T]:
-    first = read_cursor(cursor).offset if cursor else 0
-    end = max(0, first) + limit
-    return _Part(items[max(0, first) : end], end, len(items))
 
 
 def _check_state(state: str | None, settings: Settings) -> None:

@@ -11,9 +11,10 @@ from itertools import islice
 from maitred.core.job import Order, Put, Refusal
 from maitred.core.settings import SECOND, Settings
 from maitred.errors import LockLost, MaitredError
+from maitred.service.caller import HOUSE, Caller
 from maitred.service.expansion import Entry, entries, manifest, needs_payload
 from maitred.service.fetch import FetchFailed, fetch
-from maitred.service.intake import CHECKED_AT_ONCE, JOBS_PER_CALL, refused
+from maitred.service.intake import CHECKED_AT_ONCE, JOBS_PER_CALL, not_own, refused
 from maitred.service.manifests import MOST_FAULTS, BadManifest, LineFault, ManifestRow
 from maitred.service.order import allowed_by, order_of
 from maitred.store.port import Store
@@ -33,13 +34,15 @@ class Expanding:
         token: bytes,
         settings: Settings,
         *,
+        caller: Caller = HOUSE,
         pause: float = 1.0,
     ) -> None:
-        """`pause` is how long it waits when the queue is full."""
+        """`caller` sent the batch; `pause` is how long it waits when the queue is full."""
         self._store = store
         self._id = id
         self._token = token
         self._settings = settings
+        self._caller = caller
         self._pause = pause
         self._refused: list[str] = []
         self._count = 0
@@ -96,15 +99,26 @@ class Expanding:
             if number % CHECKED_AT_ONCE == 0:
                 await asyncio.sleep(0)
             try:
-                order = order_of(entry.body, self._settings, allowed)
+                order = order_of(entry.body, self._settings, allowed, self._caller.key.id)
+                order = self._caller.order(order._replace(exempt=True), self._settings)
             except MaitredError as error:
                 self._refuse(entry, error)
             else:
-                orders.append((entry, order._replace(only_new=True, exempt=True, token=self._token)))
+                orders.append((entry, order._replace(only_new=True, token=self._token)))
+        if self._caller.limited:
+            orders = await self._own(orders)
         while orders:
             orders = await self._send(orders)
             if orders:
                 await asyncio.sleep(self._pause)
+
+    async def _own(self, orders: list[tuple[Entry, Order]]) -> list[tuple[Entry, Order]]:
+        """Keep the orders that touch nothing of other submitters."""
+        errors = await not_own(self._store, [order for _, order in orders], self._caller)
+        for (entry, _), error in zip(orders, errors, strict=True):
+            if error:
+                self._refuse(entry, error)
+        return [each for each, error in zip(orders, errors, strict=True) if not error]
 
     async def _send(self, orders: list[tuple[Entry, Order]]) -> list[tuple[Entry, Order]]:
         """Make one call; give what has to wait until the queue has room."""
@@ -115,7 +129,7 @@ class Expanding:
                 continue
             if answer in ("lock-lost", "no-batch"):
                 raise LockLost
-            if answer == "full-total":
+            if answer in ("full-total", "full-per_submitter"):
                 later.append((entry, order))
             else:
                 self._refuse(entry, await self._error(answer, order))

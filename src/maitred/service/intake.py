@@ -16,6 +16,7 @@ from maitred.errors import (
     BatchReporting,
     BatchSealed,
     Fault,
+    Forbidden,
     Interactive,
     InvalidJob,
     LockLost,
@@ -27,6 +28,7 @@ from maitred.errors import (
     StoreError,
 )
 from maitred.service import tracing
+from maitred.service.caller import HOUSE, Caller
 from maitred.service.order import HANDLER, allowed_by, order_of
 from maitred.store.port import Store
 
@@ -44,23 +46,30 @@ class Accepted(NamedTuple):
 
 
 async def accept(
-    store: Store, settings: Settings, bodies: Sequence[object], *, only_new: bool = False
+    store: Store,
+    settings: Settings,
+    bodies: Sequence[object],
+    *,
+    only_new: bool = False,
+    caller: Caller = HOUSE,
 ) -> list[Accepted | MaitredError]:
     """Take in as many of the jobs as possible; answers are in the order of the bodies.
 
     With `only_new` a key that its batch has is passed over.
     """
     with tracing.span("submit many", "producer", queue=store.queue, jobs=len(bodies)):
-        return await _accept(store, settings, bodies, only_new=only_new)
+        return await _accept(store, settings, bodies, only_new=only_new, caller=caller)
 
 
 async def _accept(
-    store: Store, settings: Settings, bodies: Sequence[object], *, only_new: bool
+    store: Store, settings: Settings, bodies: Sequence[object], *, only_new: bool, caller: Caller
 ) -> list[Accepted | MaitredError]:
     answers: list[Accepted | MaitredError | None] = [None] * len(bodies)
     under_way: deque[asyncio.Task[None]] = deque()
     for first in range(0, len(bodies), JOBS_PER_CALL):
-        orders = await _check(bodies[first : first + JOBS_PER_CALL], first, settings, answers)
+        orders = await _check(bodies[first : first + JOBS_PER_CALL], first, settings, answers, caller)
+        if caller.limited:
+            orders = await _own(store, orders, answers, caller)
         if only_new:
             orders = [(index, order._replace(only_new=True)) for index, order in orders]
         if len(under_way) == CALLS_AT_ONCE:
@@ -70,11 +79,15 @@ async def _accept(
     return [answer for answer in answers if answer is not None]
 
 
-async def accept_shown(store: Store, settings: Settings, body: object) -> tuple[Accepted, View | None]:
+async def accept_shown(
+    store: Store, settings: Settings, body: object, caller: Caller = HOUSE
+) -> tuple[Accepted, View | None]:
     """Take in one job and show it as it is then; raises what `accept` answers."""
     with tracing.span("submit", "producer", queue=store.queue) as span:
-        order = order_of(body, settings, allowed_by(settings))
+        order = caller.order(order_of(body, settings, allowed_by(settings), caller.key.id), settings)
         span.note(job=order.id)
+        if caller.limited and (error := (await not_own(store, [order], caller))[0]):
+            raise error
         put, view = await store.put_shown(order)
         if not isinstance(put, Put):
             raise await refused(put, order, store, settings)
@@ -93,7 +106,11 @@ async def accept_one(store: Store, settings: Settings, body: object) -> Accepted
 
 
 async def _check(
-    bodies: Sequence[object], first: int, settings: Settings, answers: list[Accepted | MaitredError | None]
+    bodies: Sequence[object],
+    first: int,
+    settings: Settings,
+    answers: list[Accepted | MaitredError | None],
+    caller: Caller,
 ) -> list[tuple[int, Order]]:
     orders = []
     allowed = allowed_by(settings)
@@ -102,10 +119,52 @@ async def _check(
             # Let the call before leave meanwhile, and others of this loop have their turn.
             await asyncio.sleep(0)
         try:
-            orders.append((index, order_of(body, settings, allowed)))
+            order = order_of(body, settings, allowed, caller.key.id)
+            orders.append((index, caller.order(order, settings)))
         except MaitredError as error:
             answers[index] = error
     return orders
+
+
+async def _own(
+    store: Store,
+    orders: list[tuple[int, Order]],
+    answers: list[Accepted | MaitredError | None],
+    caller: Caller,
+) -> list[tuple[int, Order]]:
+    """Keep the orders that touch nothing of others; the others have their answers."""
+    try:
+        refusals: Sequence[MaitredError | None] = await not_own(store, [order for _, order in orders], caller)
+    except StoreError as error:
+        refusals = [error] * len(orders)
+    kept = []
+    for (index, order), refusal in zip(orders, refusals, strict=True):
+        if refusal is None:
+            kept.append((index, order))
+        else:
+            answers[index] = refusal
+    return kept
+
+
+async def not_own(store: Store, orders: Sequence[Order], caller: Caller) -> list[MaitredError | None]:
+    """Say of each order whether its key or its batch is another submitter's, which this caller cannot touch.
+
+    The store refuses a key only until its job has ended.
+    """
+    if not orders:
+        return []
+    views = await store.read([order.id for order in orders])
+    batches = {order.batch: await store.batch(order.batch) for order in orders if order.batch}
+    errors: list[MaitredError | None] = []
+    for order, view in zip(orders, views, strict=True):
+        batch = batches.get(order.batch)
+        if view is not None and not caller.owns(view.job.submitter):
+            errors.append(OtherSubmitter())
+        elif batch is not None and not caller.owns(batch.submitter):
+            errors.append(Forbidden("the batch is another submitter's"))
+        else:
+            errors.append(None)
+    return errors
 
 
 async def _send(

@@ -6,7 +6,7 @@ What a filter can tell beforehand is not read at all: a state says in which sect
 nearly says the id, and the store knows what a submitter has in line, and what is in a batch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,13 +26,14 @@ READ_AT_ONCE = 128
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a listed job must be; None and empty ask for nothing."""
+    """What a listed job must be; None and empty ask for nothing. `owns` leaves out other submitters' jobs."""
 
     state: str | None = None
     key: str | None = None
     submitter: Submitter | None = None
     batch: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
+    owns: Callable[[Submitter], bool] | None = None
 
     @property
     def empty(self) -> bool:
@@ -53,7 +54,7 @@ class Filter:
         job = view.job
         if self.state is not None and job.state(settings.stages) != self.state:
             return False
-        if self.submitter is not None and job.submitter != self.submitter:
+        if not self._is_of_those(job.submitter):
             return False
         if self.batch is not None and job.batch != self.batch:
             return False
@@ -64,6 +65,11 @@ class Filter:
             return False
         has = config.get("metadata", {})
         return all(has.get(name) == value for name, value in self.metadata.items())
+
+    def _is_of_those(self, submitter: Submitter) -> bool:
+        if self.submitter is not None and submitter != self.submitter:
+            return False
+        return self.owns is None or self.owns(submitter)
 
 
 class Hit(NamedTuple):

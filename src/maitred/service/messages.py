@@ -18,7 +18,7 @@ from maitred.service.keyring import LOCAL
 from maitred.service.moment import iso, iso_or_none, seconds
 from maitred.service.report import MEDIA_TYPES, as_turtle, as_xml
 from maitred.wire import decode_body, decode_json, encode_json
-from maitred.wire.batch import ResponseType
+from maitred.wire.batch import SUBMITTED_BY, ResponseType
 
 _PHASES = {"started": Phase.RUNNING, "requeued": Phase.WAITING, "ended": Phase.ENDED}
 # What is known of the present only, and what a run that has not ended does not have yet.
@@ -104,8 +104,8 @@ def report_message(queue: str, batch: Batch, form: ResponseType) -> Message:
         content = _message(kind, report["at"], document)
     else:
         content = as_xml(report) if form == "xml" else as_turtle(report)
-    id = report_id(queue, batch, batch.sequence)
-    return Message(id, LOCAL, content, MEDIA_TYPES[form], queue=queue, kind=kind)
+    id, by = report_id(queue, batch, batch.sequence), decode_json(batch.submission).get(SUBMITTED_BY, LOCAL)
+    return Message(id, by, content, MEDIA_TYPES[form], queue=queue, kind=kind)
 
 
 def report_id(queue: str, batch: Batch, sequence: int) -> str:

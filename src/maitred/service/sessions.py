@@ -16,6 +16,7 @@ from maitred.core.job import COMMAND, Admission, Job, Order, Phase, Submitter
 from maitred.core.reason import paused_by
 from maitred.core.settings import SECOND, Settings
 from maitred.errors import SessionDenied, StoreUnavailable, TooLarge
+from maitred.service.caller import HOUSE, Caller
 from maitred.service.ears import Ears
 from maitred.service.session import Session
 from maitred.wire import decode_body, encode_json
@@ -44,8 +45,9 @@ class Sessions:
         self.clients: Counter[str] = Counter()
         self.denials: Counter[tuple[str, str]] = Counter()
 
-    async def open(self, queue: str, frame: OpenFrame) -> Session:
-        """Start a session at once; `SessionDenied` if the Floor has no room for it, or `TooLarge`."""
+    async def open(self, queue: str, frame: OpenFrame, caller: Caller = HOUSE) -> Session:
+        """Start a session at once; `SessionDenied` if the Floor has no room, `TooLarge` or `Forbidden`."""
+        caller.must_own(Submitter(frame.submitter.type, frame.submitter.id))
         settings = await self._desk.settings(queue)
         self._listen(queue)
         secret = secrets.token_urlsafe(24)
@@ -72,12 +74,12 @@ class Sessions:
             raise await self._denied(queue, admission, submitter, settings)
         return self._session(queue, (order.id, admission.record), secret, settings)
 
-    async def resume(self, queue: str, frame: ResumeFrame) -> Session:
+    async def resume(self, queue: str, frame: ResumeFrame, caller: Caller = HOUSE) -> Session:
         """Take up a session again; `SessionDenied` if there is none by this name that goes on."""
         settings = await self._desk.settings(queue)
         id, _, secret = frame.session.rpartition(".")
         [view] = await self._desk.store(queue).read([id])
-        if view is None or not _knows(view.job, secret):
+        if view is None or not _knows(view.job, secret) or not caller.owns(view.job.submitter):
             raise SessionDenied("unknown-session", "there is no such session")
         if view.job.phase is not Phase.RUNNING:
             how = view.job.code or "it was left"

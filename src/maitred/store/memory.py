@@ -6,10 +6,11 @@ It is what the other stores are compared with, and a test helper for users. Its 
 import asyncio
 import os
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 
 from maitred.core.events import Entry, HouseChanged, changes, order_of
 from maitred.core.floor import SETTLED, Hold, Worker
@@ -37,6 +38,7 @@ from maitred.core.snapshot import Snapshot, state_counts, take_snapshot
 from maitred.errors import UnknownJob, UnknownQueue
 from maitred.store.memory_output import OutputVerbs
 from maitred.store.port import (
+    MOST_NOTES,
     CallListener,
     Clock,
     Dice,
@@ -422,10 +424,12 @@ class MemoryStore(OutputVerbs):
 
 
 class MemoryKeyring:
-    """The API keys of one process."""
+    """The API keys of one process, and who did what with them."""
 
     def __init__(self) -> None:
         self._records: dict[str, bytes] = {}
+        self._notes: deque[tuple[str, bytes]] = deque(maxlen=MOST_NOTES)
+        self._noted = 0
 
     async def all(self) -> dict[str, bytes]:
         """Give all records by id."""
@@ -439,6 +443,18 @@ class MemoryKeyring:
         if new is not None:
             self._records[id] = new
         return True
+
+    async def note(self, notes: Sequence[bytes]) -> None:
+        """Add to the audit log."""
+        for note in notes:
+            self._noted += 1
+            self._notes.append((f"{time.time_ns() // 1_000_000}-{self._noted}", note))
+
+    async def notes(self, before: str | None, limit: int) -> list[tuple[str, bytes]]:
+        """Give the last notes, or those before one."""
+        end = self._noted + 1 if before is None else int(before.partition("-")[2])
+        earlier = (each for each in reversed(self._notes) if int(each[0].partition("-")[2]) < end)
+        return list(islice(earlier, limit))
 
 
 class MemoryStores:

@@ -395,8 +395,15 @@ class Store(Protocol):
         """Give all state at one moment, for small queues and for tests."""
 
 
+# How many changes the audit log keeps, at least.
+MOST_NOTES = 50_000
+
+
 class Keyring(Protocol):
-    """The API keys of one place: a record for each by its id, in bytes that the store does not read."""
+    """The API keys of one place: a record for each by its id, in bytes that the store does not read.
+
+    Beside them is the audit log: who did what.
+    """
 
     async def all(self) -> dict[str, bytes]:
         """Give all records by id."""
@@ -406,6 +413,12 @@ class Keyring(Protocol):
 
         False if the old one is not what is there; then nothing was changed.
         """
+
+    async def note(self, notes: Sequence[bytes]) -> None:
+        """Add to the audit log what was done, in bytes that the store does not read; old ones go."""
+
+    async def notes(self, before: str | None, limit: int) -> list[tuple[str, bytes]]:
+        """Give the last notes, newest first, or those before one: each with its id, `MILLISECONDS-NUMBER`."""
 
 
 class ScriptTime(NamedTuple):
@@ -446,6 +459,7 @@ class Stores(Protocol):
 
 
 __all__ = [
+    "MOST_NOTES",
     "BatchPage",
     "CallListener",
     "Clock",

@@ -35,6 +35,8 @@ from maitred.wire.faults import MOST_FAULTS, faults_of, whole
 EXTERNAL_ID_BYTES = 256
 PAYLOAD_NAME_BYTES = 2048
 MOST_JOBS = 10_000
+# Kept with a submission by the server: the key that sent it, and whether that is a submitter's.
+SUBMITTED_BY, LIMITED = "submitted_by", "limited"
 
 ManifestType = Literal["single-file", "object-manifest", "manifest-of-containers", "manifest-of-manifests"]
 ResponseType = Literal["json", "xml", "turtle"]
@@ -219,7 +221,12 @@ def parse_batch(value: object, allowed: Allowed | None = None) -> BatchBody:
 
 
 def read_batch(value: object) -> BatchBody:
-    """Read a body that was checked when it came; `InvalidJob` if it cannot be read all the same."""
+    """Read a body that was checked when it came; `InvalidJob` if it cannot be read all the same.
+
+    What is kept with it of who sent it is left out.
+    """
+    if isinstance(value, dict):
+        value = {name: part for name, part in value.items() if name not in (SUBMITTED_BY, LIMITED)}
     try:
         return BatchBody.model_validate(value)
     except ValidationError as error:

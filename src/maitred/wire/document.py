@@ -201,6 +201,16 @@ class JobDocument(_Document):
     timeline: list[TimelineEntry] = []
 
 
+class OthersJob(_Document):
+    """What a submitter's key is told of a job that is not of its submitters."""
+
+    id: str
+    band: Band | None = None
+    class_: str | None = Field(None, alias="class")
+    state: str | None = None
+    position: int | None = None
+
+
 class PauseDocument(_Document):
     """Who paused a queue, why if they said so, and when."""
 
@@ -432,6 +442,21 @@ class KeyDocument(_Document):
     expires_at: Time | None = None
     revoked: bool = False
     secrets: list[SecretDocument] = Field(description="What its callbacks are signed with, the newest first.")
+    key: str | None = Field(None, description="The key itself; only in the answer to the call that made it.")
+
+
+class AuditEntry(_Document):
+    """One change: who made it, by which call, to what, from where, and what became of it."""
+
+    id: str
+    at: Time
+    by: str = Field(description="The id of the key; `local` is whoever called while there were no keys.")
+    name: str = Field(description="The name of the key then.")
+    address: str = Field(description="Where the call came from.")
+    action: str = Field(description="The method and the route.")
+    queue: str | None = None
+    subject: str | None = Field(None, description="The job, batch, submitter, profile or key.")
+    status: int = Field(description="The status of the answer; 101 is a session that was opened.")
 
 
 class DeliveryDocument(_Document):

@@ -1,6 +1,6 @@
 """The small bodies: of a move in line, a shorter duration, another priority, a reason, and a check."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -10,16 +10,41 @@ from pydantic import (
     Field,
     ValidationError,
     WithJsonSchema,
+    model_validator,
 )
 
 from maitred.errors import InvalidJob
+from maitred.wire.checks import said
 from maitred.wire.faults import faults_of, whole
 
 _LARGEST_EXACT = (1 << 53) - 1
+NAME_BYTES = 256
+
+Role = Literal["viewer", "submitter", "operator", "admin"]
 
 
 def _encodable(text: str) -> str:
     text.encode()
+    return text
+
+
+def _short(text: str) -> str:
+    if len(text.encode()) > NAME_BYTES or not all(map(str.isprintable, text)):
+        raise said(f"must be printable text of at most {NAME_BYTES} bytes")
+    return text
+
+
+def _short_name(text: str) -> str:
+    if not text:
+        raise said("must be the name of a queue")
+    return _short(text)
+
+
+def _submitter(text: str) -> str:
+    kind, _, id = text.partition(":")
+    text.encode()
+    if text != "*" and (kind not in ("user", "team") or not 1 <= len(id.encode()) <= NAME_BYTES):
+        raise said("must be user:ID, team:ID or *")
     return text
 
 
@@ -75,6 +100,31 @@ class RotateBody(_Small):
     """For how many seconds more the secret that was good so far signs beside the new one."""
 
     keep: Annotated[float, Field(ge=0, le=30 * 86_400)] = 86_400.0
+    new_key: bool = Field(False, description="Also make a new key; the one before is no longer good.")
+
+
+class KeyBody(_Small):
+    """A key that is to be made. Without `queues` it is good for all of them."""
+
+    role: Annotated[Role, WithJsonSchema({"type": "string", "enum": list(get_args(Role))})]
+    name: Annotated[str, AfterValidator(_short)] = Field("", description="What it is called in what is told.")
+    queues: Annotated[list[Annotated[str, AfterValidator(_short_name)]], Field(max_length=1000)] = []
+    submitters: Annotated[list[Annotated[str, AfterValidator(_submitter)]], Field(max_length=1000)] = Field(
+        [], description="For a submitter's key: `user:ID` or `team:ID`; `*` for all, as a gateway needs."
+    )
+    expires_in: Annotated[float, Field(gt=0, le=10 * 366 * 86_400)] | None = Field(
+        None, description="Seconds; null: it does not expire."
+    )
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.role == "submitter" and not self.submitters:
+            raise said("needs submitters for the role submitter: user:ID, team:ID, or * for all")
+        if self.role != "submitter" and self.submitters:
+            raise said("names submitters, which only a key of the role submitter does")
+        if self.role == "admin" and self.queues:
+            raise said("names queues, and an admin's key is good for all of them")
+        return self
 
 
 class ReconcileBody(_Small):

@@ -1,15 +1,26 @@
 """Batches over HTTP: submit, add, seal, look at, watch, report, hold, retry and delete."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from starlette.responses import Response
 
 from maitred.http.answer import answer
+from maitred.http.auditing import made
 from maitred.http.describe import EXAMPLE_BATCH, EXAMPLE_BODY, answers, ref, takes
-from maitred.http.incoming import Cursor, Limit, Name, TheDesk, json_body, only_known, optional_body
+from maitred.http.incoming import (
+    Cursor,
+    Limit,
+    Name,
+    TheCaller,
+    TheDesk,
+    json_body,
+    only_known,
+    optional_body,
+)
 from maitred.http.routes.holds import WHY, reason_in
-from maitred.http.routes.jobs import CALLER, MANY, MANY_BYTES, MANY_JOBS, answer_many, many_bodies
+from maitred.http.routes.jobs import MANY, MANY_BYTES, MANY_JOBS, answer_many, many_bodies
 from maitred.http.sse import EVENT_STREAM, EventStream
 from maitred.wire import (
     BatchBody,
@@ -40,14 +51,15 @@ router = APIRouter(
     responses=answers({201: BatchDocument, 200: BatchDocument}, 400, 404, 409, 413, 422),
     openapi_extra=takes(ref(BatchBody), example=EXAMPLE_BATCH),
 )
-async def create(request: Request, queue: Name, desk: TheDesk) -> Response:
+async def create(request: Request, queue: Name, desk: TheDesk, caller: TheCaller) -> Response:
     """Answer with the batch as it was stored, before it is expanded: 201, `outcome` is `created`.
 
     An `external_id` that this submitter has sent before gives that batch: 200, `known`. 409 if it is another
     submitter's.
     """
     await desk.settings(queue)
-    document = await desk.batches.create(queue, await json_body(request, MANY_BYTES))
+    document = await desk.batches.create(queue, await json_body(request, MANY_BYTES), caller)
+    made(request, document["id"])
     return answer(document, 201 if document["outcome"] == "created" else 200)
 
 
@@ -55,6 +67,7 @@ async def create(request: Request, queue: Name, desk: TheDesk) -> Response:
 async def batches(
     queue: Name,
     desk: TheDesk,
+    caller: TheCaller,
     *,
     cursor: Cursor = None,
     limit: Limit = 50,
@@ -62,7 +75,8 @@ async def batches(
     external_id: Annotated[str | None, Query(description="What the submitter calls it.")] = None,
 ) -> Response:
     """Answer with batches, newest first."""
-    return answer(await desk.batches.page(queue, state or None, external_id or None, cursor, limit))
+    page = await desk.batches.page(queue, state or None, external_id or None, cursor, limit, caller=caller)
+    return answer(page)
 
 
 @router.get("/{bid}", summary="Show a batch", responses=answers({200: BatchDocument}, 404, 422))
@@ -89,12 +103,12 @@ async def remove(queue: Name, bid: Name, desk: TheDesk) -> Response:
         {"type": "array", "maxItems": MANY_JOBS, "items": ref(JobBody)}, example=[EXAMPLE_BODY]
     ),
 )
-async def add(request: Request, queue: Name, bid: Name, desk: TheDesk) -> Response:
+async def add(request: Request, queue: Name, bid: Name, desk: TheDesk, caller: TheCaller) -> Response:
     """Answer with a document or a problem for each, in order; 409 if the batch is sealed.
 
     A key that the batch has is passed over, with the outcome `known`.
     """
-    return answer_many(await desk.batches.add(queue, bid, await many_bodies(request, queue, desk)))
+    return answer_many(await desk.batches.add(queue, bid, await many_bodies(request, queue, desk), caller))
 
 
 _CHANGED = answers({200: BatchDocument}, 400, 404, 409, 413, 422)
@@ -116,9 +130,9 @@ async def report(queue: Name, bid: Name, desk: TheDesk) -> Response:
 
 
 @router.post("/{bid}/hold", summary="Hold a batch", responses=_CHANGED, openapi_extra=WHY)
-async def hold(request: Request, queue: Name, bid: Name, desk: TheDesk) -> Response:
+async def hold(request: Request, queue: Name, bid: Name, desk: TheDesk, caller: TheCaller) -> Response:
     """Hold it with its jobs, whenever a place of one comes up or a stage ends; 409 if it is past that."""
-    return answer(await desk.batches.hold(queue, bid, by=CALLER, reason=await reason_in(request)))
+    return answer(await desk.batches.hold(queue, bid, by=caller.by, reason=await reason_in(request)))
 
 
 @router.post("/{bid}/resume", summary="Let a held batch go on", responses=_CHANGED, openapi_extra=WHY)
@@ -177,6 +191,7 @@ async def events(
     queue: Name,
     bid: Name,
     desk: TheDesk,
+    caller: TheCaller,
     *,
     last_event_id: Annotated[
         str | None, Header(description="The id of the last event that was received, to go on after it.")
@@ -188,4 +203,6 @@ async def events(
     a `reset` comes first. 204 if that event was the last one.
     """
     watch = await desk.batches.watch(queue, bid, last_event_id or None)
-    return Response(status_code=204) if watch is None else EventStream(watch)
+    return (
+        Response(status_code=204) if watch is None else EventStream(watch, partial(desk.door.still, caller))
+    )

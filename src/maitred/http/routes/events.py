@@ -1,12 +1,13 @@
 """Watching a job over HTTP: its state, its place in line and its result as they change."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header
 from starlette.responses import Response
 
 from maitred.http.describe import answers, ref
-from maitred.http.incoming import Name, TheDesk, Version, only_known
+from maitred.http.incoming import Name, TheCaller, TheDesk, Version, only_known
 from maitred.http.sse import EVENT_STREAM, EventStream
 from maitred.wire import OutputEvent, PlaceEvent, ProgressEvent, ResultEvent, StateEvent
 
@@ -47,6 +48,7 @@ async def events(
     queue: Name,
     id: Name,
     desk: TheDesk,
+    caller: TheCaller,
     *,
     version: Version = None,
     last_event_id: Annotated[
@@ -61,4 +63,6 @@ async def events(
     event was the last one.
     """
     watch = await desk.watch(queue, id, version, last_event_id or None)
-    return Response(status_code=204) if watch is None else EventStream(watch)
+    return (
+        Response(status_code=204) if watch is None else EventStream(watch, partial(desk.door.still, caller))
+    )

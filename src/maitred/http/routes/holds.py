@@ -6,8 +6,7 @@ from starlette.responses import Response
 from maitred.core.job import Submitter
 from maitred.http.answer import answer
 from maitred.http.describe import answers, ref, takes
-from maitred.http.incoming import Name, SubmitterType, TheDesk, only_known, optional_body
-from maitred.http.routes.jobs import CALLER
+from maitred.http.incoming import Name, SubmitterType, TheCaller, TheDesk, only_known, optional_body
 from maitred.wire import HoldBody, JobDocument, ProfileDocument, SubmitterDocument, parse_request
 
 router = APIRouter(
@@ -29,9 +28,9 @@ _JOB = answers({200: JobDocument}, 400, 404, 409, 413, 422)
 
 
 @router.post("/jobs/{id}/hold", summary="Hold a job", responses=_JOB, openapi_extra=WHY)
-async def hold_job(request: Request, queue: Name, id: Name, desk: TheDesk) -> Response:
+async def hold_job(request: Request, queue: Name, id: Name, desk: TheDesk, caller: TheCaller) -> Response:
     """Take a waiting job out of line at once; a running one is held before its next stage."""
-    return answer(await desk.holds.job(queue, id, by=CALLER, reason=await reason_in(request)))
+    return answer(await desk.holds.job(queue, id, by=caller.by, reason=await reason_in(request)))
 
 
 @router.post("/jobs/{id}/resume", summary="Let a held job go on", responses=_JOB, openapi_extra=WHY)
@@ -48,11 +47,11 @@ _SUBMITTER = answers({200: SubmitterDocument}, 400, 404, 413, 422)
     "/submitters/{type}/{id}/hold", summary="Hold a submitter", responses=_SUBMITTER, openapi_extra=WHY
 )
 async def hold_submitter(
-    request: Request, queue: Name, kind: SubmitterType, id: Name, desk: TheDesk
+    request: Request, queue: Name, kind: SubmitterType, id: Name, *, desk: TheDesk, caller: TheCaller
 ) -> Response:
     """Hold what the submitter has, whenever a place of it comes up or a stage ends."""
     reason = await reason_in(request)
-    return answer(await desk.holds.submitter(queue, Submitter(kind, id), by=CALLER, reason=reason))
+    return answer(await desk.holds.submitter(queue, Submitter(kind, id), by=caller.by, reason=reason))
 
 
 @router.post(
@@ -73,9 +72,11 @@ _PROFILE = answers({200: ProfileDocument}, 400, 404, 413, 422)
 
 
 @router.post("/profiles/{name}/hold", summary="Hold a profile", responses=_PROFILE, openapi_extra=WHY)
-async def hold_profile(request: Request, queue: Name, name: Name, desk: TheDesk) -> Response:
+async def hold_profile(
+    request: Request, queue: Name, name: Name, desk: TheDesk, caller: TheCaller
+) -> Response:
     """Hold all jobs of a profile, whenever a place of one comes up or a stage ends."""
-    return answer(await desk.holds.profile(queue, name, by=CALLER, reason=await reason_in(request)))
+    return answer(await desk.holds.profile(queue, name, by=caller.by, reason=await reason_in(request)))
 
 
 @router.post(

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from maitred.errors import Fault, InvalidJob, MaitredError
 from maitred.http.answer import answer, problem_of
+from maitred.http.auditing import made
 from maitred.http.describe import EXAMPLE_BODY, answers, ref, takes
 from maitred.http.incoming import (
     PREFIXES,
@@ -15,6 +16,7 @@ from maitred.http.incoming import (
     Cursor,
     Limit,
     Name,
+    TheCaller,
     TheDesk,
     Version,
     json_body,
@@ -32,6 +34,7 @@ from maitred.wire import (
     JobBody,
     JobDocument,
     MoveBody,
+    OthersJob,
     Page,
     PriorityBody,
     Problem,
@@ -41,7 +44,6 @@ from maitred.wire import (
 
 MANY_JOBS = 1000
 MANY_BYTES = 64 << 20
-CALLER = "admin"  # without keys, whoever asks on loopback is
 _METADATA = "metadata."
 
 MANY = {
@@ -49,6 +51,8 @@ MANY = {
     "required": ["items"],
     "properties": {"items": {"type": "array", "items": {"anyOf": [ref(JobDocument), ref(Problem)]}}},
 }
+
+JOB_OR_OTHERS = {"anyOf": [ref(JobDocument), ref(OthersJob)]}
 
 router = APIRouter(
     prefix="/api/v1/queues/{queue}/jobs",
@@ -65,13 +69,14 @@ router = APIRouter(
     responses=answers({201: JobDocument, 200: JobDocument}, 400, 404, 409, 413, 422, 429),
     openapi_extra=takes(ref(JobBody), example=EXAMPLE_BODY),
 )
-async def put(request: Request, queue: Name, desk: TheDesk) -> Response:
+async def put(request: Request, queue: Name, desk: TheDesk, caller: TheCaller) -> Response:
     """Answer with the document and its `outcome`.
 
     It is 201 for `created` (also of a key that has ended), 200 for `updated`, `upgraded` and `next-version`.
     """
     settings = await desk.settings(queue)
-    document = await desk.put(queue, await json_body(request, settings.max_body))
+    document = await desk.put(queue, await json_body(request, settings.max_body), caller)
+    made(request, document["id"])
     return answer(document, 201 if document["outcome"] == "created" else 200)
 
 
@@ -84,9 +89,11 @@ async def put(request: Request, queue: Name, desk: TheDesk) -> Response:
         {"type": "array", "maxItems": MANY_JOBS, "items": ref(JobBody)}, example=[EXAMPLE_BODY]
     ),
 )
-async def put_many(request: Request, queue: Name, desk: TheDesk) -> Response:
+async def put_many(request: Request, queue: Name, desk: TheDesk, caller: TheCaller) -> Response:
     """Answer with a document or a problem for each, in order."""
-    return answer_many(await desk.put_many(queue, await many_bodies(request, queue, desk)))
+    bodies = await many_bodies(request, queue, desk)
+    made(request, f"{len(bodies)} jobs")
+    return answer_many(await desk.put_many(queue, bodies, caller))
 
 
 async def many_bodies(request: Request, queue: str, desk: Desk) -> list[object]:
@@ -107,7 +114,7 @@ def answer_many(items: Sequence[Document | MaitredError]) -> Response:
 @router.get(
     "",
     summary="List jobs",
-    responses=answers({200: Page[JobDocument]}, 404, 422),
+    responses=answers({200: Page[JobDocument | OthersJob]}, 404, 422),
     description="First what runs, then what waits in line order, then what is held, then what has ended, "
     "last first; those of a batch in the order in which they came in. "
     "`metadata.K=V` as a parameter asks for jobs with that metadata.",
@@ -117,6 +124,7 @@ async def jobs(
     request: Request,
     queue: Name,
     desk: TheDesk,
+    caller: TheCaller,
     *,
     cursor: Cursor = None,
     limit: Limit = 50,
@@ -126,24 +134,31 @@ async def jobs(
     batch: Annotated[str | None, Query(examples=["bid0000000001"])] = None,
 ) -> Response:
     """Answer with one page of the list."""
+    who = read_submitter(submitter) if submitter else None
+    if who is not None:
+        caller.must_own(who)
+    metadata = _metadata(request.query_params)
+    # What others' jobs are called is not told, and so they cannot be asked for by it either.
+    owns = caller.owns if caller.limited and (key or batch or metadata) else None
     wanted = Filter(
         state=state or None,
         key=key or None,
-        submitter=read_submitter(submitter) if submitter else None,
+        submitter=who,
         batch=batch or None,
-        metadata=_metadata(request.query_params),
+        metadata=metadata,
+        owns=owns,
     )
-    return answer(await desk.jobs(queue, wanted, cursor, limit))
+    return answer(caller.seen_page(await desk.jobs(queue, wanted, cursor, limit)))
 
 
 def _metadata(query: Mapping[str, str]) -> dict[str, str]:
     return {name.removeprefix(_METADATA): query[name] for name in query if name.startswith(_METADATA)}
 
 
-@router.get("/{id}", summary="Show a job", responses=answers({200: JobDocument}, 404, 422))
-async def job(queue: Name, id: Name, desk: TheDesk, version: Version = None) -> Response:
-    """Answer with the document."""
-    return answer(await desk.read(queue, id, version))
+@router.get("/{id}", summary="Show a job", responses=answers({200: JOB_OR_OTHERS}, 404, 422))
+async def job(queue: Name, id: Name, desk: TheDesk, caller: TheCaller, version: Version = None) -> Response:
+    """Answer with the document; a submitter's key sees only where it is if the job is another's."""
+    return answer(caller.seen(await desk.read(queue, id, version)))
 
 
 @router.get(
@@ -249,7 +264,7 @@ async def retry(request: Request, queue: Name, id: Name, desk: TheDesk) -> Respo
     responses=_MOVES,
     openapi_extra=takes(ref(CancelBody), required=False),
 )
-async def cancel(request: Request, queue: Name, id: Name, desk: TheDesk) -> Response:
+async def cancel(request: Request, queue: Name, id: Name, desk: TheDesk, caller: TheCaller) -> Response:
     """End a job that has not ended: it is `failed` with code `cancelled`, and says who did it and why."""
     why = parse_request(CancelBody, await optional_body(request))
-    return answer(await desk.cancel(queue, id, by=CALLER, reason=why.reason))
+    return answer(await desk.cancel(queue, id, by=caller.by, reason=why.reason))

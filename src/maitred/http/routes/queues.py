@@ -6,12 +6,21 @@ from starlette.responses import Response
 from maitred.core.job import Submitter
 from maitred.http.answer import answer
 from maitred.http.describe import answers, ref, takes
-from maitred.http.incoming import Cursor, Limit, Name, SubmitterType, TheDesk, only_known, optional_body
-from maitred.http.routes.jobs import CALLER
+from maitred.http.incoming import (
+    Cursor,
+    Limit,
+    Name,
+    SubmitterType,
+    TheCaller,
+    TheDesk,
+    only_known,
+    optional_body,
+)
 from maitred.wire import (
     CheckBody,
     CheckDocument,
     JobDocument,
+    OthersJob,
     Page,
     PauseBody,
     QueueDocument,
@@ -32,15 +41,15 @@ router = APIRouter(
 
 
 @router.get("", summary="List queues", responses=answers({200: Page[QueueDocument]}, 422))
-async def queues(desk: TheDesk, cursor: Cursor = None, limit: Limit = 50) -> Response:
+async def queues(desk: TheDesk, caller: TheCaller, cursor: Cursor = None, limit: Limit = 50) -> Response:
     """Answer with the queues by name."""
-    return answer(await desk.queues(cursor, limit))
+    return answer(await desk.queues(cursor, limit, caller))
 
 
 @router.get("/{queue}", summary="Show a queue", responses=answers({200: QueueDocument}, 404, 422))
-async def queue(queue: Name, desk: TheDesk) -> Response:
+async def queue(queue: Name, desk: TheDesk, caller: TheCaller) -> Response:
     """Answer with the settings, the counts, and whether it is paused."""
-    return answer(await desk.queue(queue))
+    return answer(caller.seen_queue(await desk.queue(queue)))
 
 
 _SWITCHED = answers({200: QueueDocument}, 400, 404, 413, 422)
@@ -52,10 +61,10 @@ _SWITCHED = answers({200: QueueDocument}, 400, 404, 413, 422)
     responses=_SWITCHED,
     openapi_extra=takes(ref(PauseBody), required=False),
 )
-async def pause(request: Request, queue: Name, desk: TheDesk) -> Response:
+async def pause(request: Request, queue: Name, desk: TheDesk, caller: TheCaller) -> Response:
     """Start nothing more; jobs are still accepted, and those that run go on."""
     why = parse_request(PauseBody, await optional_body(request))
-    return answer(await desk.pause(queue, by=CALLER, reason=why.reason))
+    return answer(await desk.pause(queue, by=caller.by, reason=why.reason))
 
 
 @router.post(
@@ -94,18 +103,28 @@ async def reconcile(request: Request, queue: Name, desk: TheDesk) -> Response:
     return answer(await desk.reconcile(queue))
 
 
-@router.get("/{queue}/line", summary="Show the line", responses=answers({200: Page[JobDocument]}, 404, 422))
-async def line(queue: Name, desk: TheDesk, cursor: Cursor = None, limit: Limit = 50) -> Response:
+@router.get(
+    "/{queue}/line",
+    summary="Show the line",
+    responses=answers({200: Page[JobDocument | OthersJob]}, 404, 422),
+)
+async def line(
+    queue: Name, desk: TheDesk, caller: TheCaller, cursor: Cursor = None, limit: Limit = 50
+) -> Response:
     """Answer with the waiting jobs in line order."""
-    return answer(await desk.line(queue, cursor, limit))
+    return answer(caller.seen_page(await desk.line(queue, cursor, limit)))
 
 
 @router.get(
-    "/{queue}/running", summary="Show what runs", responses=answers({200: Page[RunningJob]}, 404, 422)
+    "/{queue}/running",
+    summary="Show what runs",
+    responses=answers({200: Page[RunningJob | OthersJob]}, 404, 422),
 )
-async def running(queue: Name, desk: TheDesk, cursor: Cursor = None, limit: Limit = 50) -> Response:
+async def running(
+    queue: Name, desk: TheDesk, caller: TheCaller, cursor: Cursor = None, limit: Limit = 50
+) -> Response:
     """Answer with the running jobs in the order of their starts."""
-    return answer(await desk.running(queue, cursor, limit))
+    return answer(await desk.running(queue, cursor, limit, caller))
 
 
 @router.get(

@@ -2,14 +2,18 @@
 
 import asyncio
 from contextlib import aclosing
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import APIRouter
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from maitred.errors import Fault, InvalidJob, MaitredError, SessionDenied
+from maitred.errors import Fault, Forbidden, InvalidJob, MaitredError, SessionDenied, Unauthorized
+from maitred.http.access import address_of, must_be_allowed
 from maitred.http.answer import problem_answer, problem_of
+from maitred.http.auditing import change, made
 from maitred.http.incoming import Name, TheDesk
+from maitred.service.caller import Caller
 from maitred.service.desk import Desk
 from maitred.service.document import Document
 from maitred.service.session import Session, TakenOver
@@ -38,7 +42,8 @@ router = APIRouter()
 async def interactive(websocket: WebSocket, queue: Name, desk: TheDesk) -> None:
     """Open a session or take one up, and stay until it ends, the client drops, or another one has it."""
     try:
-        await desk.settings(queue)
+        if _known(websocket) or not await desk.door.guarded():
+            await desk.settings(queue)
     except MaitredError as error:
         await websocket.send_denial_response(problem_answer(problem_of(error)))
         return
@@ -53,19 +58,34 @@ async def _serve(websocket: WebSocket, desk: Desk, queue: str) -> None:
     try:
         async with asyncio.timeout(PATIENCE):
             frame = parse_first(await _text(websocket))
+        caller = _known(websocket) or await _admitted(websocket, desk, frame)
         if isinstance(frame, OpenFrame):
-            session = await desk.sessions.open(queue, frame)
+            session = await desk.sessions.open(queue, frame, caller)
         else:
-            session = await desk.sessions.resume(queue, frame)
+            session = await desk.sessions.resume(queue, frame, caller)
+        made(websocket, session.id)
+        await desk.audit.note(change(websocket, caller, HTTPStatus.SWITCHING_PROTOCOLS))
     except TimeoutError:
         await websocket.close(WRONG, "no first frame came")
-    except InvalidJob as error:
+    except (InvalidJob, Unauthorized, Forbidden) as error:
         await _deny(websocket, error, WRONG)
     except MaitredError as error:
         await _deny(websocket, error, LATER)
     else:
         async with session.attended():
             await _stay(websocket, session, frame)
+
+
+def _known(websocket: WebSocket) -> Caller | None:
+    """Give who calls, if that was said in a header."""
+    return getattr(websocket.state, "caller", None)
+
+
+async def _admitted(websocket: WebSocket, desk: Desk, frame: OpenFrame | ResumeFrame) -> Caller:
+    """Give who calls by the key in the first frame; `Unauthorized` or `Forbidden`."""
+    caller = await desk.door.admit_key(frame.key, address_of(websocket))
+    must_be_allowed(websocket, caller)
+    return caller
 
 
 async def _stay(websocket: WebSocket, session: Session, frame: OpenFrame | ResumeFrame) -> None:

@@ -7,6 +7,7 @@ A caller declares only `Floor`, for routing; the scripts build the others from i
 
 QUEUES = "maitred:queues"
 KEYS = "maitred:keys"
+AUDIT = "maitred:audit"
 
 NAMES = {
     "Floor": "Floor",  # string: packed counters; it exists exactly if the queue does
