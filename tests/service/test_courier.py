@@ -9,9 +9,9 @@ import pytest
 
 from maitred.core.notices import LOCKED_FOR
 from maitred.core.settings import SECOND
-from maitred.errors import ForgedWebhook, UnknownJob
+from maitred.errors import ForgedWebhook, StoreUnavailable, UnknownJob
 from maitred.service import courier as courier_module
-from maitred.service.keyring import LOCAL
+from maitred.service.keyring import LOCAL, Keys
 from maitred.service.queue import Queue
 from maitred.service.receivers import Receivers
 from maitred.store.port import Stores
@@ -308,3 +308,21 @@ async def test_a_program_sees_the_tries_too(errands: Errands, stores: Stores, ad
     await errands.courier().work_off()
     [only] = await Queue(errands.queue, stores).deliveries(id)
     assert (only.type, only.answer, only.attempt) == ("job.started", "sent", 1)
+
+
+async def test_a_store_that_goes_away_before_a_message_is_signed_leaves_it_for_later(
+    errands: Errands, address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = await errands.submits("k", address.at("/r", Reply(200)))
+    await errands.works()
+    with monkeypatch.context() as away:
+
+        async def gone(_keys: Keys, _id: str) -> list[str]:
+            raise StoreUnavailable
+
+        away.setattr(Keys, "signing", gone)
+        assert await errands.courier().work_off() == 1
+    assert (address.requests, await errands.log(id)) == ([], [])
+    errands.later(LOCKED_FOR / SECOND)
+    assert await errands.courier().work_off() == 1
+    assert [each["answer"] for each in await errands.log(id)] == ["sent"]

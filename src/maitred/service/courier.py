@@ -76,7 +76,12 @@ class Courier(Rounds):
                 began = time.monotonic()
                 message = notice_message(self._queue, errand, settings)
                 tries, private = errand.notice.tries, settings.private_addresses
-                tried = await self._postman.post(url, message, tries=tries, private=private)
+                try:
+                    tried = await self._postman.post(url, message, tries=tries, private=private)
+                except StoreError as error:
+                    # The secrets are in the store as well. The lock ends, and somebody tries again.
+                    self._tell("a callback could not be signed", error)
+                    return
                 took = round((time.monotonic() - began) * SECOND)
                 await self._note(errand, token, _delivery(errand, tried, took, settings), url)
 
