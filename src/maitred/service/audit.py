@@ -54,7 +54,7 @@ class Audit:
             try:
                 await self._keyring.note(notes)
             except StoreError as error:
-                _log.error("changes are missing in the audit log", changes=len(notes), error=str(error))
+                _log.error("changes are missing in the audit log", changes=len(notes), error=error.code)
 
     async def page(self, cursor: str | None = None, limit: int = 50) -> Document:
         """List changes, newest first; nobody counts them."""
