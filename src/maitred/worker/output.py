@@ -14,6 +14,7 @@ from maitred.core.output import Stream
 
 TAIL_LIMIT = 64 * 1024
 _PIPE = 1 << 20
+_CHUNK = 1 << 18
 
 OnOutput = Callable[[Stream, bytes], None]
 # The stream, the data, and how many bytes before it were left out.
@@ -42,41 +43,46 @@ class Tail:
         return note + kept.decode("utf-8", "replace")
 
 
-class Printed(asyncio.Protocol):
+class Printed:
     """One stream of a program: a pipe that it prints into, read by the loop.
 
     The pipe is not the program's own object, so that waiting for its end does not wait for others who still
-    hold the other side.
+    hold the other side. It is closed here and nowhere else: a transport of uvloop closes the number of a pipe
+    and lets its file object do that once more, when the number may be somebody else's.
     """
 
     def __init__(self, stream: Stream, heard: OnOutput | None) -> None:
         self.stream, self._heard = stream, heard
         self.tail = Tail()
-        self.over = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self.over = self._loop.create_future()
         self._out, self.into = os.pipe()
+        os.set_blocking(self._out, False)
         with contextlib.suppress(OSError):
             fcntl.fcntl(self.into, fcntl.F_SETPIPE_SZ, _PIPE)
 
-    async def listen(self) -> asyncio.ReadTransport:
+    def listen(self) -> None:
         """Begin to read; `over` tells the end."""
-        pipe = os.fdopen(self._out, "rb", 0)
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: self, pipe)
-        return transport
+        self._loop.add_reader(self._out, self._read)
 
     def close(self) -> None:
-        """Give up a pipe that was never read from."""
-        os.close(self._out)
+        """Read no more, if that is not so already."""
+        if not self.over.done():
+            self._loop.remove_reader(self._out)
+            os.close(self._out)
+            self.over.set_result(None)
 
-    def data_received(self, data: bytes) -> None:
-        """Keep what came, and pass it on."""
+    def _read(self) -> None:
+        try:
+            data = os.read(self._out, _CHUNK)
+        except BlockingIOError:
+            return
+        if not data:
+            self.close()
+            return
         self.tail.add(data)
         if self._heard:
             self._heard(self.stream, data)
-
-    def connection_lost(self, _error: Exception | None) -> None:
-        """Tell that no more will come."""
-        if not self.over.done():
-            self.over.set_result(None)
 
 
 class Telling:

@@ -118,7 +118,7 @@ async def end_tree(
 
 async def start(
     argv: list[str], *, cwd: Path, env: dict[str, str], printed: list[Printed], pass_fds: Sequence[int]
-) -> tuple[asyncio.subprocess.Process, list[asyncio.ReadTransport]]:
+) -> asyncio.subprocess.Process:
     """Start a program that prints into these pipes, and read from them."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -138,7 +138,9 @@ async def start(
     finally:
         for each in printed:
             os.close(each.into)
-    return process, [await each.listen() for each in printed]
+    for each in printed:
+        each.listen()
+    return process
 
 
 def signal_name(number: int) -> str:

@@ -63,7 +63,7 @@ class Room:
 
     async def _see_through(
         self,
-        starting: "asyncio.Future[tuple[asyncio.subprocess.Process, list[asyncio.ReadTransport]]]",
+        starting: "asyncio.Future[asyncio.subprocess.Process]",
         printed: list[Printed],
         limit: float | None,
         note: int | None,
@@ -71,10 +71,10 @@ class Room:
         """Wait until a program has started, and then until it is gone."""
         stopped = timed_out = False
         try:
-            process, pipes = await asyncio.shield(starting)
+            process = await asyncio.shield(starting)
         except asyncio.CancelledError:
             # Only what has started can be ended with all that it starts itself.
-            (process, pipes), stopped = await starting, True
+            process, stopped = await starting, True
         self._started(process.pid)
         tree = self._tree(process.pid, note)
         watch = Watch(tree, self._walls.limits, self._walls.place, self._group)
@@ -89,7 +89,7 @@ class Room:
             timed_out = process.returncode is None
         finally:
             watching.cancel()
-            await asyncio.shield(self._end(process, tree, printed, pipes))
+            await asyncio.shield(self._end(process, tree, printed))
         code = true_exit(process.returncode or 0, in_bubble=bool(self._walls.host.bwrap))
         return Ended(
             code,
@@ -191,13 +191,9 @@ class Room:
         process: asyncio.subprocess.Process,
         tree: Tree,
         printed: list[Printed],
-        pipes: list[asyncio.ReadTransport],
     ) -> None:
         await end_tree(process, tree, self._group, self._kill_after)
         # With the tree gone the pipes end; only somebody who got away could hold them open.
         await asyncio.wait([each.over for each in printed], timeout=max(1.0, self._kill_after))
-        for pipe in pipes:
-            pipe.close()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(1.0):
-                await asyncio.gather(*(each.over for each in printed))
+        for each in printed:
+            each.close()
