@@ -6,6 +6,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from redis import Redis
 
 from maitred.core.settings import Settings
 from maitred.store.memory import MemoryStores
@@ -38,6 +39,7 @@ class Servers:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.running: dict[str, Embedded] = {}
+        self.used: set[str] = set()
 
     def url(self, kind: str) -> str:
         """Give the address of a server of this kind, starting it if there is none."""
@@ -45,6 +47,7 @@ class Servers:
             server = Embedded(self.home / kind, binary=self.binary(kind))
             server.start()
             self.running[kind] = server
+        self.used.add(kind)
         return self.running[kind].url
 
     @staticmethod
@@ -58,16 +61,29 @@ class Servers:
         assert found, "redis-server is missing: `make test` installs it, or `apt-get install redis-server`"
         return Path(found)
 
+    def clear(self) -> None:
+        """Forget what a test left: each server that is tried looks after all queues that it finds."""
+        for kind in self.used:
+            with Redis.from_url(self.running[kind].url) as client:
+                client.flushall()
+        self.used.clear()
+
     def stop(self) -> None:
         for server in self.running.values():
             server.stop()
 
 
 @pytest.fixture(scope="session")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+def all_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     servers = Servers(tmp_path_factory.mktemp("servers"))
     yield servers
     servers.stop()
+
+
+@pytest.fixture
+def servers(all_servers: Servers) -> Iterator[Servers]:
+    yield all_servers
+    all_servers.clear()
 
 
 def connect(servers: Servers, kind: str, clock: Clock | None) -> Stores:
