@@ -29,8 +29,10 @@ from maitred.cli.premises import look_at
 from maitred.cli.settling import settle, settle_again
 from maitred.cli.stopping import Asked, heeding, stoppable, unless
 from maitred.cli.tracing import exporting
+from maitred.core.settings import SECOND
 from maitred.errors import MaitredError
 from maitred.http import Server, create_app, own_hosts, take_port
+from maitred.http.limits import Limits
 from maitred.http.probe import Probe
 from maitred.http.server import address, must_be_loopback
 from maitred.service.desk import Desk
@@ -146,8 +148,10 @@ async def _serve(
         await unless(asked.to_stop, _prepare(stores, settings, crew, taken))
         foresights = Foresights(stores)
         desk = Desk(stores, foresights=foresights, rate=settings.server.rate)
-        app = create_app(desk, hosts=own_hosts(taken), workers=crew.health, metrics=metrics)
-        server = Server(app, closing=foresights.close)
+        app = create_app(
+            desk, hosts=own_hosts(taken), workers=crew.health, metrics=metrics, cors=settings.server.cors
+        )
+        server = Server(app, closing=foresights.close, limits=_limits(settings.server))
         serving = asyncio.create_task(server.serve([taken]))
         await _until(server.up, serving)
         typer.echo(f"Maitred is ready at {address(taken)}")
@@ -158,6 +162,7 @@ async def _serve(
         async def reload() -> None:
             nonlocal settings
             settings = await settle_again(stores, file, settings)
+            desk.door.meter.rate = settings.server.rate
             _greet(crew.hire(settings.queues))
             crew.look_again()
 
@@ -169,6 +174,16 @@ async def _serve(
                 await serving
     finally:
         await stores.close()
+
+
+def _limits(server: config.ServerConfig) -> Limits:
+    return Limits(
+        connections=server.max_connections,
+        header=server.max_header,
+        patience=server.patience / SECOND,
+        stall=server.stall / SECOND,
+        keep_alive=server.keep_alive / SECOND,
+    )
 
 
 async def _prepare(stores: Stores, settings: config.Config, crew: Crew, taken: socket.socket) -> None:

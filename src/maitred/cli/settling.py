@@ -33,6 +33,8 @@ async def settle_again(stores: Stores, file: Path | None, now: config.Config) ->
         return now
     if new.store != now.store:
         _log.warning("another store needs a new start; this one stays", key="store")
+    if new.server.model_copy(update={"rate": now.server.rate}) != now.server:
+        _log.warning("of the server only the rate changes without a new start", key="server")
     try:
         private = await _private(stores)
     except MaitredError as error:

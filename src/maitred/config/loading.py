@@ -97,11 +97,23 @@ def _read_environment() -> dict[str, Any]:
             "MAITRED_STORE, MAITRED_WORKER, MAITRED_LOG and MAITRED_QUEUES cannot be set as a whole; "
             "name one value, as in MAITRED_STORE__URL."
         ) from error
+    if server := _server_in_environment():
+        found["server"] = server
     for queue in found.get("queues", {}).values():
         if isinstance(queue, dict) and isinstance(classes := queue.get("classes"), dict):
             # Variables have no order, so their classes stand by their caps.
             queue["classes"] = dict(sorted(classes.items(), key=lambda item: _cap(item[1])))
     return found
+
+
+def _server_in_environment() -> dict[str, str]:
+    """Read the table `server` by hand: `MAITRED_SERVER` itself is the program of the embedded store."""
+    beginning = "MAITRED_SERVER__"
+    return {
+        name.upper().removeprefix(beginning).lower(): value
+        for name, value in os.environ.items()
+        if name.upper().startswith(beginning) and value
+    }
 
 
 def _cap(table: object) -> int:

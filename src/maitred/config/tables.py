@@ -26,6 +26,7 @@ from maitred.config.values import (
     enforced_names,
     ledger_url,
     level_limit,
+    origins,
     profile_names,
     queue_name,
     show_limit,
@@ -34,7 +35,7 @@ from maitred.config.values import (
     store_url,
 )
 from maitred.core.classes import WHOLE, DurationClass, Limit
-from maitred.core.settings import Settings
+from maitred.core.settings import MINUTE, SECOND, Settings
 from maitred.core.stages import PROVISIONING
 
 MOST_CLASSES = 16
@@ -118,9 +119,18 @@ class SandboxConfig(_Table):
 
 
 class ServerConfig(_Table):
-    """A server of this host: how many calls a second each key may make, on and on; null is no limit."""
+    """A server of this host: who may call from where, how often, how much, and how slowly.
+
+    Without a `rate` a key may call as often as it likes; without `cors` no page but the server's own may.
+    """
 
     rate: Annotated[int, count(1, 1_000_000)] | None = None
+    cors: Annotated[tuple[str, ...], PlainValidator(origins)] = ()
+    max_connections: Annotated[int, count(1, 1_000_000)] = 4096
+    max_header: Annotated[int, size_between("1KiB", "1MiB")] = 32 << 10
+    patience: Annotated[int, between("100ms", "10m")] = 10 * SECOND
+    stall: Annotated[int, between("100ms", "1h")] = MINUTE
+    keep_alive: Annotated[int, between("100ms", "1h")] = 15 * SECOND
 
 
 class WorkerConfig(_Table):

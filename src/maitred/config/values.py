@@ -18,6 +18,7 @@ _NOT_YET = ("valkey+sentinel", "valkey+cluster", "redis+sentinel", "redis+cluste
 _QUEUE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _CLASS_NAME = re.compile(r"[a-z0-9_-]{1,32}")
 _PERCENTAGE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?) ?%")
+_ORIGIN = re.compile(r"https?://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 _ZOOKEEPER = re.compile(r"zookeeper://(?P<servers>[^/]*)(?P<root>/.*)?", re.DOTALL)
 _MEMBER = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{1,5})")
 MOST_RUNNING = 1_000_000
@@ -137,6 +138,17 @@ def directories(value: object) -> tuple[str, ...]:
         parts = name.split("/")[1:]
         if not name.startswith("/") or not {"", ".", ".."}.isdisjoint(parts):
             raise ValueError(f"{name!r} is not allowed; allowed is a whole path such as /opt/tools")
+    return found
+
+
+def origins(value: object) -> tuple[str, ...]:
+    """Take the origins of pages, each as browsers write them; a wildcard would let any page in."""
+    found = tuple(each.lower() for each in names(value))
+    for each in found:
+        if not _ORIGIN.fullmatch(each):
+            raise ValueError(
+                f"{each!r} is not allowed; allowed is an origin such as https://grades.example.org"
+            )
     return found
 
 

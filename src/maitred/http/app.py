@@ -18,16 +18,19 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import compile_path
+from starlette.types import Receive, Scope, Send
 
 from maitred.errors import Fault, InvalidJob, MaitredError
 from maitred.http.access import KNOWN
 from maitred.http.answer import problem, problem_answer, problem_of
 from maitred.http.auditing import Audited
+from maitred.http.cors import Cors
 from maitred.http.describe import describe
 from maitred.http.incoming import WholeSegments
 from maitred.http.metering import Metered, RequestMetrics
 from maitred.http.own_host import OwnHostOnly
-from maitred.http.routes import batches, events, health, holds, jobs, keys, output, queues, sessions
+from maitred.http.routes import batches, events, health, holds, jobs, keys, output, page, queues, sessions
+from maitred.http.strict import STRICT, Strict
 from maitred.http.tracing import Traced
 from maitred.service import tracing
 from maitred.service.delivery import Postman
@@ -43,6 +46,7 @@ from maitred.service.ticker import Ticker
 
 Workers = Callable[[], Sequence[Health]]
 
+NO_ROUTE = "there is nothing at this path; /docs shows what there is"
 _CODES = {400: "malformed", 404: "no-such-route", 405: "no-such-method"}
 _RULES = {
     "limit": "must be a whole number from 1 to 500",
@@ -53,13 +57,18 @@ _RULES = {
 
 
 def create_app(
-    desk: Desk, *, hosts: Collection[str], workers: Workers = list, metrics: Metrics | None = None
+    desk: Desk,
+    *,
+    hosts: Collection[str],
+    workers: Workers = list,
+    metrics: Metrics | None = None,
+    cors: Collection[str] = (),
 ) -> FastAPI:
     """Make the app over a desk.
 
     `hosts` are the values of `Host` by which the server is its own, such as `127.0.0.1:7500`. `workers`
     tells how those in this process are; until all take jobs the server is not ready. `metrics` are those of
-    this process, if it has others to count than this app.
+    this process, if it has others to count than this app. Pages of the origins in `cors` may call.
     """
     app = FastAPI(
         title="Maitred",
@@ -67,6 +76,8 @@ def create_app(
         description="A fair job queue. Times are UTC in ISO 8601, durations are seconds, errors are problems "
         "(RFC 9457). Ids in paths are percent-encoded.\n\n" + sessions.DESCRIPTION,
         redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
         lifespan=_lifespan,
         dependencies=[KNOWN],
         exception_handlers={
@@ -85,11 +96,16 @@ def create_app(
     desk.stores.on_call(metrics.calls.note)
     for routes in (jobs, output, holds, events, batches, queues, keys, sessions, health):
         app.include_router(routes.router)
+    app.add_route("/docs", page.page)
+    app.router.default = _nothing_here
     app.add_middleware(Audited, audit=desk.audit)
     app.add_middleware(WholeSegments)
     if tracing.INSTALLED:
         app.add_middleware(Traced)
-    app.add_middleware(OwnHostOnly, hosts=hosts, unless=desk.door.guarded)
+    app.add_middleware(OwnHostOnly, hosts=hosts, origins=cors, unless=desk.door.guarded)
+    if cors:
+        app.add_middleware(Cors, origins=cors)
+    app.add_middleware(Strict)
     app.add_middleware(Metered, metrics=RequestMetrics(metrics.registry))
     describe(app)
     return app
@@ -135,13 +151,21 @@ async def _faulty(_request: Request, error: Exception) -> Response:
     return problem_answer(problem_of(InvalidJob(faults)))
 
 
+async def _nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer 404, also to somebody who wants a WebSocket."""
+    answer = problem_answer(problem(404, _CODES[404], HTTPStatus.NOT_FOUND.phrase, NO_ROUTE))
+    await answer(scope, receive, send)
+
+
 async def _plain(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException | StarletteHTTPException)  # noqa: S101 - how it is registered
-    title = HTTPStatus(error.status_code).phrase
-    detail = title if error.detail == title else str(error.detail)
-    answer = problem_answer(problem(error.status_code, _CODES.get(error.status_code, "http"), title, detail))
+    status, detail, allowed = error.status_code, str(error.detail), ""
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = _allowed(request) or (error.headers or {}).get("Allow", "")
+        detail = f"{request.method} is not allowed here; allowed is {allowed}"
+    answer = problem_answer(problem(status, _CODES.get(status, "http"), HTTPStatus(status).phrase, detail))
     answer.headers.update(error.headers or {})
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (allowed := _allowed(request)):
+    if allowed:
         answer.headers["Allow"] = allowed
     return answer
 
@@ -162,6 +186,9 @@ async def _gone(_request: Request, _error: Exception) -> Response:
 
 
 async def _broken(_request: Request, _error: Exception) -> Response:
-    return problem_answer(
+    answer = problem_answer(
         problem(500, "error", "Internal Server Error", "something went wrong in the server")
     )
+    # Whoever adds these otherwise is further in than what broke.
+    answer.raw_headers.extend(STRICT)
+    return answer

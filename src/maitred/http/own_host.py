@@ -1,8 +1,8 @@
 """The loopback rule: while no key was made, only this machine's own callers may ask.
 
 A page from elsewhere that runs in a browser here can reach a loopback address too. It betrays itself by its
-`Origin`, or by the `Host` of a name that was pointed at 127.0.0.1; both are refused. Once there are keys it
-would have to know one.
+`Origin`, or by the `Host` of a name that was pointed at 127.0.0.1; both are refused, but for the origins that
+the settings name. Once there are keys it would have to know one.
 """
 
 from collections.abc import Awaitable, Callable, Collection
@@ -15,13 +15,20 @@ from maitred.http.answer import problem, problem_answer
 
 
 class OwnHostOnly:
-    """Refuses requests whose `Host` or `Origin` is not one of the server's own names.
+    """Refuses requests whose `Host` or `Origin` is not one of the server's own names, nor of the `origins`.
 
     It does so `unless` there are keys.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str], unless: Callable[[], Awaitable[bool]]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        hosts: Collection[str],
+        origins: Collection[str],
+        unless: Callable[[], Awaitable[bool]],
+    ) -> None:
         self._app = app
+        self._origins = frozenset(origins)
         self._unless = unless
         self._hosts = frozenset(host.lower() for host in hosts)
 
@@ -46,6 +53,7 @@ class OwnHostOnly:
             return "the Host of the request is not this server's own address"
         for origin in origins:
             scheme, _, host = origin.lower().partition("://")
-            if scheme not in ("http", "https") or host not in self._hosts:
+            own = scheme in ("http", "https") and host in self._hosts
+            if not own and origin.lower() not in self._origins:
                 return "the Origin of the request is not this server"
         return None

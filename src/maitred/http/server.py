@@ -1,7 +1,8 @@
 """The server: uvicorn on a socket that is taken before anything else starts.
 
-While no key was made, a server that others could reach would obey anybody; it refuses to listen anywhere but
-on loopback.
+Once a second it looks at all connections, and cuts those whose clients are too slow to send or to read. While
+no key was made, a server that others could reach would obey anybody; it refuses to listen anywhere but on
+loopback.
 """
 
 import asyncio
@@ -15,7 +16,18 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from maitred.errors import ConfigError
+from maitred.http.connection import LOOK_EVERY, Config, Connection
+from maitred.http.limits import Limits
+from maitred.http.readers import Readers
 
+_NO_NEWS = (
+    "ASGI callable returned without completing",
+    "Invalid UTF-8 sequence",
+    "Invalid HTTP request",
+    "Unsupported upgrade",
+)
+# A tick of uvicorn's is a tenth of a second.
+_TICKS = round(LOOK_EVERY * 10)
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -74,9 +86,10 @@ def address(taken: socket.socket) -> str:
 def _is_news(record: logging.LogRecord) -> bool:
     """Tell faults of ours from a client's that it was told of, which uvicorn logs as if they were ours.
 
-    A WebSocket that was refused with a proper answer, and a text frame that is not UTF-8.
+    A WebSocket that was refused with a proper answer, a text frame that is not UTF-8, a request that is no
+    HTTP or too large, and one that wants another protocol.
     """
-    return not record.msg.startswith(("ASGI callable returned without completing", "Invalid UTF-8 sequence"))
+    return not record.msg.startswith(_NO_NEWS)
 
 
 class Server(uvicorn.Server):
@@ -85,29 +98,45 @@ class Server(uvicorn.Server):
     `up` is set once it can be asked.
     """
 
-    def __init__(self, app: ASGIApp, *, closing: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, *, closing: Callable[[], None] | None = None, limits: Limits | None = None
+    ) -> None:
         """Serve an app; `closing` is called when the server is to stop, to end streams that would go on."""
         self.up = asyncio.Event()
         self._closing = closing
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http="httptools",
-                loop="none",
-                lifespan="on",
-                access_log=False,
-                log_level="warning",
-                timeout_graceful_shutdown=5,
-                # A client whose program does not read is not read from either, and so cannot answer.
-                ws_ping_timeout=None,
-            )
+        limits = (limits or Limits()).within_descriptors()
+        config = Config(
+            app,
+            http=Connection,
+            loop="none",
+            lifespan="on",
+            access_log=False,
+            log_level="warning",
+            server_header=False,
+            timeout_graceful_shutdown=5,
+            # A client whose program does not read is not read from either, and so cannot answer.
+            ws_ping_timeout=None,
         )
+        config.limits = limits
+        config.timeout_keep_alive = limits.keep_alive  # type: ignore[assignment]
+        self._readers = Readers(limits.stall)
+        super().__init__(config)
         logging.getLogger("uvicorn.error").addFilter(_is_news)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve."""
         await super().startup(sockets)
         self.up.set()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look at all connections now and then; tell whether to end."""
+        if counter % _TICKS == 0:
+            now = asyncio.get_running_loop().time()
+            self._readers.look(self.server_state.connections, now)
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, Connection):
+                    connection.look(now)
+        return await super().on_tick(counter)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

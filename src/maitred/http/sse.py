@@ -33,7 +33,7 @@ class EventStream(StreamingResponse):
     """
 
     def __init__(self, watch: Telling, stay: Callable[[], Awaitable[bool]]) -> None:
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        headers = {"X-Accel-Buffering": "no"}
         super().__init__(_texts(watch, stay), headers=headers, media_type=EVENT_STREAM)
         self._watch = watch
 

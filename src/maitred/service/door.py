@@ -19,7 +19,10 @@ _SCHEME = "bearer"
 
 
 class Door:
-    """Knows callers by their keys. `StoreUnavailable` if these cannot be read."""
+    """Knows callers by their keys, and by the `meter` how often each calls.
+
+    `StoreUnavailable` if the keys cannot be read.
+    """
 
     def __init__(
         self,
@@ -29,7 +32,7 @@ class Door:
         meter: Meter | None = None,
     ) -> None:
         self._keys = keys
-        self._meter = meter or Meter(None)
+        self.meter = meter or Meter(None)
         self._clock, self._wall = clock, wall
         self._ring: Ring | None = None
         self._until = 0.0
@@ -62,7 +65,7 @@ class Door:
         record = ring.find(key, self._wall())
         if record is None:
             raise Unauthorized("the key is not good: it is unknown, expired or revoked")
-        self._meter.count(record.id)
+        self.meter.count(record.id)
         return Caller(record, address)
 
     async def still(self, caller: Caller) -> bool:

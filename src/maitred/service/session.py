@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Itera
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from maitred.core.output import Chunk
-from maitred.errors import NotRunning, StoreError
+from maitred.errors import MaitredError, NotRunning, StoreError
 from maitred.service.document import Document
 from maitred.service.ears import Ears
 from maitred.store.port import Store
@@ -89,6 +89,12 @@ class Session:
                 with contextlib.suppress(StoreError, TimeoutError):
                     async with asyncio.timeout(1):
                         await self._store.attend([self.id])
+
+    async def end(self, why: str) -> None:
+        """End the session, which its client may no longer have; if the store is away, it is abandoned."""
+        self._left = True
+        with contextlib.suppress(MaitredError):
+            await self._store.cancel(self.id, why)
 
     async def _attend(self) -> None:
         while True:

@@ -1,4 +1,8 @@
-"""What a watcher is told: events in order, fetched as they come, until nothing more is told."""
+"""What a watcher is told: events in order, fetched as they come, until nothing more is told.
+
+A watcher that falls far behind is told nothing more: it gets what waits for it, and the events end. It can
+come back and go on after the last one that it had. What it is told at the beginning does not count.
+"""
 
 import asyncio
 from collections import deque
@@ -7,6 +11,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from maitred.service.document import Document
+
+# How far a watcher may fall behind, in events and in characters of output.
+MOST_EVENTS, MOST_TEXT = 10_000, 4 << 20
 
 
 class Told(NamedTuple):
@@ -25,6 +32,8 @@ class Telling:
     leave: Callable[[], None] = lambda: None
     _told: deque[Told] = field(default_factory=deque)
     _rung: asyncio.Event = field(default_factory=asyncio.Event)
+    _fetched: bool = False
+    _text: int = 0
 
     async def next(self, timeout: float) -> Told | None:
         """Wait for the next event; None if there is none for so long, or no more at all (`ended`)."""
@@ -35,7 +44,12 @@ class Telling:
                     await self._rung.wait()
             except TimeoutError:
                 return None
-        return self._told.popleft() if self._told else None
+        if not self._told:
+            return None
+        told = self._told.popleft()
+        self._fetched = True
+        self._text -= _text_in(told)
+        return told
 
     @property
     def ended(self) -> bool:
@@ -50,4 +64,11 @@ class Telling:
     def _tell(self, told: Told) -> None:
         if not self.closed:
             self._told.append(told)
+            self._text += _text_in(told)
             self._rung.set()
+            if self._fetched and (len(self._told) > MOST_EVENTS or self._text > MOST_TEXT):
+                self.close()
+
+
+def _text_in(told: Told) -> int:
+    return len(told.data.get("text", ""))

@@ -53,7 +53,7 @@ async def output(
     one = stream or None
     if _wants_text(request):
         text = await desk.outputs.text(queue, id, version, stream=one, begin=begin)
-        return Response(text, media_type=_PLAIN, headers={"X-Content-Type-Options": "nosniff"})
+        return Response(text, media_type=_PLAIN)
     return answer(await desk.outputs.output(queue, id, version, stream=one, begin=begin, limit=limit))
 
 
@@ -71,7 +71,6 @@ async def artifact(queue: Name, id: Name, name: Name, desk: TheDesk, version: Ve
     kind = found.media_type if _MEDIA_TYPE.fullmatch(found.media_type) else ANY_TYPE
     headers = {
         "Content-Type": kind,
-        "X-Content-Type-Options": "nosniff",
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name.rpartition('/')[2], safe='')}",
     }
     return Response(found.data, headers=headers)

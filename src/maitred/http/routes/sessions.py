@@ -1,6 +1,7 @@
 """Sessions over a WebSocket: the first frame asks, bytes are typed and shown, text is JSON beside them."""
 
 import asyncio
+from collections.abc import Coroutine, Sequence
 from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any
@@ -28,12 +29,18 @@ DESCRIPTION = """\
 `{"status": "started", "id", "session", "at"}` or
 `{"status": "denied", "code", "reason", "errors"?}`. Then binary frames are what is typed and what
 the terminal shows. Text frames are `{"resize": [columns, rows]}` from the client; from the server
-`{"status": "halting", "seconds", "code", "reason"}`, and at last `{"status": "ended", "code", "exit"}`."""
+`{"status": "halting", "seconds", "code", "reason"}`, and at last `{"status": "ended", "code", "exit"}`.
+A session ends with its key: when that is revoked, expires or is replaced, the client is told
+`{"status": "denied", "code": "unauthorized", "reason"}`, and the connection is closed with 1008."""
 
 # How long the first frame may take, in seconds.
 PATIENCE = 10.0
-# Why a connection is closed: a wrong frame; no session now; trouble of ours; another client has the session.
+# How often it is looked whether a client's key is still good, in seconds.
+LOOK_EVERY = 1.0
+# Why a connection is closed: a wrong frame or key; no session now; trouble of ours; another client has it.
 WRONG, LATER, BROKEN, TAKEN_OVER = 1008, 1013, 1011, 4001
+
+KEY_GONE = "the key by which the session was opened is no longer good"
 
 router = APIRouter()
 
@@ -73,7 +80,8 @@ async def _serve(websocket: WebSocket, desk: Desk, queue: str) -> None:
         await _deny(websocket, error, LATER)
     else:
         async with session.attended():
-            await _stay(websocket, session, frame)
+            parts = (_tell(websocket, session, frame), _hear(websocket, session), _guard(desk, caller))
+            await _stay(websocket, session, *parts)
 
 
 def _known(websocket: WebSocket) -> Caller | None:
@@ -88,23 +96,36 @@ async def _admitted(websocket: WebSocket, desk: Desk, frame: OpenFrame | ResumeF
     return caller
 
 
-async def _stay(websocket: WebSocket, session: Session, frame: OpenFrame | ResumeFrame) -> None:
-    """Let the client have the session until either has enough."""
-    telling = asyncio.create_task(_tell(websocket, session, frame))
-    hearing = asyncio.create_task(_hear(websocket, session))
-    both = (telling, hearing)
+async def _guard(desk: Desk, caller: Caller) -> None:
+    """Watch over the client's key; raise `Unauthorized` once it is no longer good."""
+    while await desk.door.still(caller):  # noqa: ASYNC110 - it may be revoked at another server, or expire
+        await asyncio.sleep(LOOK_EVERY)
+    raise Unauthorized(KEY_GONE)
+
+
+async def _stay(websocket: WebSocket, session: Session, *parts: Coroutine[None, None, None]) -> None:
+    """Let the client have the session until one of the parts ends."""
+    tasks = [asyncio.create_task(part) for part in parts]
     try:
-        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        await (telling if telling.done() else hearing)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        await next(task for task in tasks if task.done())
+    except Unauthorized as error:
+        await _end(tasks)
+        await session.end(KEY_GONE)
+        await _deny(websocket, error, WRONG)
     except TakenOver:
         await websocket.close(TAKEN_OVER, "another client has taken the session up")
     except InvalidJob as error:
         # A frame that closes holds no more than 123 bytes of a reason.
         await websocket.close(WRONG, str(error).encode()[:120].decode(errors="ignore"))
     finally:
-        for task in both:
-            task.cancel()
-        await asyncio.gather(*both, return_exceptions=True)
+        await _end(tasks)
+
+
+async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _tell(websocket: WebSocket, session: Session, frame: OpenFrame | ResumeFrame) -> None:
