@@ -12,6 +12,7 @@ import pytest
 import maitred
 from maitred.core.job import Phase
 from maitred.core.settings import SECOND
+from maitred.errors import TooOften
 from tests.faults.scene import QUEUE, Command, Scene
 from tests.faults.test_lost_stores import address_of
 from tests.waiting import eventually
@@ -162,7 +163,7 @@ async def test_a_server_writes_what_changed_and_says_what_cannot(scene: Scene) -
     assert "Traceback" not in server.errors
 
 
-async def test_up_hires_a_worker_for_a_new_queue(scene: Scene) -> None:
+async def test_up_hires_a_worker_for_a_new_queue_and_counts_by_the_new_rate(scene: Scene) -> None:
     up = scene.starts("up", "--port", "0", "--slots", "1")
     address = await address_of(up)
     rewrite(scene, '[queues.default]\n[queues.second]\nkill_after = "100ms"\n')
@@ -175,6 +176,19 @@ async def test_up_hires_a_worker_for_a_new_queue(scene: Scene) -> None:
             return (await client.job("second", job.id)).state == "completed"
 
         await eventually(ended)
+        key = (await client.create_key("admin")).key
+    rewrite(scene, '[server]\nrate = 1\nmax_header = "4KiB"\n[queues.default]\n')
+    await reloaded(up, "of the server only the rate changes without a new start")
+    async with maitred.client.Client(address, key=key) as client:
+
+        async def too_often() -> bool:
+            try:
+                await client.queues()
+            except TooOften:
+                return True
+            return False
+
+        await eventually(too_often)
     up.signal(signal.SIGTERM)
     assert await up.ends() == 0
     assert "Traceback" not in up.errors

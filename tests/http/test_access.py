@@ -57,6 +57,8 @@ def routes_of(found: Iterable[Any]) -> Iterator[tuple[str, str]]:
 
 
 ROUTES = list(routes_of(APP.routes))
+# Pages for everybody, which hold nothing but what is public.
+OPEN = {"/docs", "/openapi.json"}
 
 
 def may(role: str, method: str, path: str) -> bool:
@@ -109,11 +111,57 @@ async def guarded(place: Place) -> Place:
     return place
 
 
-def test_every_route_stands_in_the_table() -> None:
+def test_every_route_stands_in_the_table_or_is_open() -> None:
     described = APP.openapi()["paths"]
     assert {(verb.upper(), path) for path, verbs in described.items() for verb in verbs} <= set(ROUTES)
     assert any(method == WEBSOCKET for method, _ in ROUTES)
     assert {f"{method} {path}" for method, path in ROUTES} <= set(RULES)
+    others = [route for route in APP.routes if not list(routes_of([route]))]
+    assert {getattr(route, "path", None) for route in others} == OPEN
+
+
+async def dialled(place: Place, path: str, **headers: str) -> tuple[int, dict[str, Any]]:
+    """Ask for a WebSocket; give 101, or the status of the refusal and its problem."""
+    told: list[Any] = []
+    comes = iter([{"type": "websocket.connect"}, {"type": "websocket.disconnect", "code": 1000}])
+    sent = {"host": HOST, **headers}
+
+    async def receive() -> Any:
+        return next(comes)
+
+    async def send(message: Any) -> None:
+        told.append(message)
+
+    scope = {
+        "type": "websocket",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
+        "client": ("127.0.0.1", 1),
+        "subprotocols": [],
+        "extensions": {"websocket.http.response": {}},
+    }
+    await place.http._transport.app(scope, receive, send)  # type: ignore[attr-defined]
+    if told[0]["type"] == "websocket.accept":
+        return 101, {}
+    return told[0]["status"], json.loads(told[1]["body"])
+
+
+@pytest.mark.parametrize("path", [path for method, path in ROUTES if method == WEBSOCKET])
+async def test_each_role_may_dial_what_the_contract_says(guarded: Place, path: str) -> None:
+    asked = path.format(queue="q")
+    for role in ROLES:
+        status, _ = await dialled(guarded, asked, authorization=f"Bearer {guarded.keys[role]}")
+        assert status == (101 if may(role, WEBSOCKET, path) else 403), role
+    assert (await dialled(guarded, asked, authorization="Bearer mk_x_y"))[0] == 401
+
+
+async def test_a_websocket_that_is_not_there_is_a_problem(guarded: Place) -> None:
+    for path in ("/nope", "/healthz", f"{QUEUE}/jobs"):
+        status, problem = await dialled(guarded, path)
+        assert (status, problem["type"]) == (404, "urn:maitred:problem:no-such-route")
+        assert "nothing at this path" in problem["detail"]
 
 
 @pytest.mark.parametrize(("method", "path"), [route for route in ROUTES if route[0] != WEBSOCKET])
@@ -285,6 +333,57 @@ async def test_a_submitter_touches_only_its_own_jobs(guarded: Place) -> None:
     cancelled = (await guarded.asks(key, "POST", f"{QUEUE}/jobs/{mine}/cancel", {"reason": "enough"})).json()
     assert cancelled["message"] == "cancelled by the submitter: enough"
     assert (await guarded.asks(key, "DELETE", f"{QUEUE}/jobs/{mine}")).status_code == 204
+
+
+async def test_no_other_way_of_writing_an_id_reaches_anothers_job(guarded: Place) -> None:
+    key, operator = guarded.keys["submitter"], guarded.keys["operator"]
+    sent = [body("k", "user:2"), body("k", "user:2", response_url="http://example.org/")]
+    ids = [(await guarded.asks(operator, "PUT", f"{QUEUE}/jobs", each)).json()["id"] for each in sent]
+    before = (await guarded.desk.store("q").snapshot()).jobs
+    for id in ids:
+        encoded = "".join(f"%{byte:02X}" for byte in id.encode())
+        twice = encoded.replace("%", "%25")
+        for written in (encoded, twice, f"{id}%2F..%2F{id}", f"./{id}", f"x/../{id}", f"{id}%00", f"{id}/"):
+            for method, what in (
+                ("DELETE", ""),
+                ("POST", "/cancel"),
+                ("GET", "/output"),
+                ("GET", "/artifacts/a"),
+            ):
+                answer = await guarded.asks(key, method, f"{QUEUE}/jobs/{written}{what}")
+                assert answer.status_code in (403, 404, 405), (method, written, answer.text)
+        for version in ("1&version=2", "2&version=1", "+1", "%31", "01"):
+            answer = await guarded.asks(key, "GET", f"{QUEUE}/jobs/{id}/output?version={version}")
+            assert answer.status_code in (403, 422), version
+    assert (await guarded.desk.store("q").snapshot()).jobs == before
+
+
+async def test_a_submitter_cannot_say_who_it_is(guarded: Place) -> None:
+    key, admin = guarded.keys["submitter"], guarded.keys["admin"].split("_")[1]
+    for forged in ({"submitted_by": admin}, {"limited": False}, {"session": "x"}, {"policy_floor": False}):
+        refused = await guarded.asks(key, "PUT", f"{QUEUE}/jobs", {**body("a"), **forged})
+        assert is_problem(refused, 422, "invalid"), forged
+        batch = {"submitter": {"type": "user", "id": "1"}, "seal": False, **forged}
+        assert is_problem(await guarded.asks(key, "POST", f"{QUEUE}/batches", batch), 422, "invalid"), forged
+
+
+async def test_a_batch_that_holds_others_jobs_is_not_deleted_by_a_submitter(guarded: Place) -> None:
+    key, operator = guarded.keys["submitter"], guarded.keys["operator"]
+    me = {"type": "user", "id": "1"}
+    batch = (
+        await guarded.asks(operator, "POST", f"{QUEUE}/batches", {"submitter": me, "seal": False})
+    ).json()
+    url = f"{QUEUE}/batches/{batch['id']}"
+    await guarded.asks(operator, "POST", f"{url}/jobs", [body("mine"), body("theirs", "user:2")])
+    added = (await guarded.asks(key, "POST", f"{url}/jobs", [body("theirs"), body("x", "user:2")])).json()[
+        "items"
+    ]
+    assert [each["status"] for each in added] == [409, 403]
+    seen = (await guarded.asks(key, "GET", f"{QUEUE}/jobs?batch={batch['id']}")).json()["items"]
+    assert [each["key"] for each in seen] == ["mine"]
+    assert is_problem(await guarded.asks(key, "DELETE", url), 403, "forbidden")
+    # To an operator it is only not finished.
+    assert is_problem(await guarded.asks(operator, "DELETE", url), 409, "unfinished")
 
 
 async def test_a_submitters_delay_is_never_shorter_than_the_policys(guarded: Place) -> None:

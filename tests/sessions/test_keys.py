@@ -82,6 +82,20 @@ async def test_somebody_elses_session_is_not_taken_up(parlour: Parlour, anns: st
             await again.status("ended")
 
 
+async def test_a_session_ends_with_its_key(parlour: Parlour, anns: str) -> None:
+    keys = Keys(parlour.stores.keyring)
+    async with parlour.session(key=anns) as guest:
+        id = guest.told[0]["id"]
+        await guest.types("echo a$((1+1))b\n")
+        await guest.until("a2b")
+        await keys.revoke(anns.split("_")[1])
+        denied = await guest.status("denied")
+        assert (denied["code"], "no longer good" in denied["reason"]) == ("unauthorized", True)
+        assert await guest.closed() == 1008
+    job = await parlour.ended(id)
+    assert (job.code, "no longer good" in job.message) == ("cancelled", True)
+
+
 async def test_sessions_are_in_the_audit_log(parlour: Parlour, anns: str) -> None:
     async with parlour.session("true", key=anns) as guest:
         id = guest.told[0]["id"]

@@ -15,6 +15,7 @@ from maitred.errors import (
     BatchReporting,
     BatchSealed,
     Fault,
+    Forbidden,
     InvalidJob,
     MaitredError,
     NoReport,
@@ -207,9 +208,23 @@ class BatchDesk:
         self._call_clerk(queue)
         return await self.read(queue, id)
 
-    async def remove(self, queue: str, id: str) -> None:
-        """Delete a batch with its jobs; `BatchUnfinished` or `BatchReporting`."""
+    async def remove(self, queue: str, id: str, caller: Caller = HOUSE) -> None:
+        """Delete a batch with its jobs; `BatchUnfinished`, `BatchReporting`, or `Forbidden`."""
+        if caller.limited:
+            await self._must_own_jobs(queue, id, caller)
         await self._desk.store(queue).remove_batch(id)
+
+    async def _must_own_jobs(self, queue: str, id: str, caller: Caller) -> None:
+        """Raise `Forbidden` if the batch holds a job that this caller may not touch."""
+        store, after = self._desk.store(queue), 0
+        while True:
+            page = await store.batch_rows(id, after, ROWS_AT_ONCE)
+            views = await store.read([row.id for row in page.rows])
+            if not all(caller.owns(view.job.submitter) for view in views if view):
+                raise Forbidden("the batch holds jobs of other submitters")
+            if page.next is None:
+                return
+            after = page.next
 
     # ---------------------------------------------------------------- parts of the above
 

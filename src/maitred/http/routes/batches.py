@@ -88,9 +88,12 @@ async def batch(queue: Name, bid: Name, desk: TheDesk) -> Response:
 @router.delete(
     "/{bid}", summary="Delete a batch", status_code=204, responses=answers({204: None}, 404, 409, 422)
 )
-async def remove(queue: Name, bid: Name, desk: TheDesk) -> Response:
-    """Delete it with its jobs, all of which must have ended; 409 otherwise."""
-    await desk.batches.remove(queue, bid)
+async def remove(queue: Name, bid: Name, desk: TheDesk, caller: TheCaller) -> Response:
+    """Delete it with its jobs, all of which must have ended; 409 otherwise.
+
+    403 for a submitter's key if it holds jobs of others.
+    """
+    await desk.batches.remove(queue, bid, caller)
     return Response(status_code=204)
 
 
