@@ -478,6 +478,17 @@ async def test_every_change_is_in_the_audit_log(guarded: Place) -> None:
     assert is_problem(await guarded.asks(admin, "GET", "/api/v1/audit?cursor=x"), 422, "invalid")
 
 
+async def test_the_audit_log_names_the_jobs_of_a_list(guarded: Place) -> None:
+    operator = guarded.keys["operator"]
+    sent = [body("a"), body("b"), {}]
+    taken = (await guarded.asks(operator, "POST", f"{QUEUE}/jobs/many", sent)).json()["items"]
+    sent = [body(f"many {number}") for number in range(22)]
+    await guarded.asks(operator, "POST", f"{QUEUE}/jobs/many", sent)
+    log = (await guarded.asks(guarded.keys["admin"], "GET", "/api/v1/audit")).json()["items"]
+    assert log[1]["subject"] == f"{taken[0]['id']}, {taken[1]['id']}"
+    assert log[0]["subject"].endswith(", and 2 more")
+
+
 async def test_the_jobs_of_a_submitters_batch_are_as_its_key_may_have_them(guarded: Place) -> None:
     store = guarded.desk.store("q")
     await store.configure(Settings(per_recent=60_000_000, max_per_submitter=2))

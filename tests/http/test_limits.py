@@ -17,7 +17,7 @@ from maitred.http.server import address
 from maitred.service.desk import Desk
 from maitred.service.telling import MOST_EVENTS, MOST_TEXT, Telling, Told
 from maitred.store.memory import MemoryStores
-from tests.http.guest import body
+from tests.http.guest import body, is_problem
 from tests.waiting import eventually
 
 QUICK = Limits(patience=0.5, stall=0.5, keep_alive=0.5)
@@ -106,6 +106,13 @@ async def test_a_header_that_is_too_large_is_refused_whole_or_not(quick: Counter
         quick.head("GET /healthz", "X: " + "x" * (QUICK.header // 2), "Connection: close")
     ) as line:
         assert b"200 OK" in await line.end()
+
+
+async def test_whoever_comes_through_a_proxy_of_this_host_is_no_caller_of_this_host(quick: Counter) -> None:
+    async with httpx.AsyncClient(base_url=quick.url) as http:
+        assert (await http.get("/api/v1/queues")).status_code == 200
+        far = await http.get("/api/v1/queues", headers={"X-Forwarded-For": "127.0.0.1, 203.0.113.9"})
+        assert is_problem(far, 401, "unauthorized")
 
 
 async def test_what_is_no_http_is_a_problem_too(quick: Counter) -> None:

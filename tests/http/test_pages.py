@@ -56,7 +56,8 @@ def preflight(
 
 def is_open_to(answer: httpx.Response) -> str | None:
     assert "access-control-allow-credentials" not in answer.headers
-    return answer.headers.get("access-control-allow-origin")
+    origin: str | None = answer.headers.get("access-control-allow-origin")
+    return origin
 
 
 async def test_unless_it_is_set_no_page_from_elsewhere_may_call(guest: Guest) -> None:

@@ -15,6 +15,7 @@ from websockets.exceptions import ConnectionClosed
 from maitred.core.job import Job, Order, Phase, Submitter
 from maitred.core.settings import SECOND, Settings
 from maitred.http import Server, create_app, own_hosts, take_port
+from maitred.http.limits import Limits
 from maitred.http.server import address
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
@@ -95,12 +96,13 @@ class Parlour:
         await self.store.configure(self.settings)
 
     @contextlib.asynccontextmanager
-    async def server(self, comeback: float = 30.0) -> AsyncIterator[str]:
+    async def server(self, comeback: float = 30.0, limits: Limits | None = None) -> AsyncIterator[str]:
         """Serve for the time of the block; give the address of its sessions."""
         foresights = Foresights(self.stores)
         desk = Desk(self.stores, foresights=foresights, comeback=comeback)
         with take_port("127.0.0.1", 0) as taken:
-            server = Server(create_app(desk, hosts=own_hosts(taken)), closing=foresights.close)
+            app = create_app(desk, hosts=own_hosts(taken))
+            server = Server(app, closing=foresights.close, limits=limits)
             serving = asyncio.create_task(server.serve([taken]))
             await server.up.wait()
             try:

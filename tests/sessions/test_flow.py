@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 
+from maitred.http.limits import Limits
 from tests.sessions.parlour import Parlour
 from tests.waiting import eventually
 
@@ -43,6 +44,16 @@ async def test_a_program_waits_for_a_client_that_does_not_read_and_loses_nothing
         assert await guest.closed() == 1000
         assert guest.shown == b"".join(b"%d\n" % n for n in range(1, 1_200_001)) + b"done\n"
         assert [word["status"] for word in guest.told] == ["started", "ended"]
+
+
+async def test_a_client_that_never_reads_is_cut_and_the_session_is_given_up(parlour: Parlour) -> None:
+    async with (
+        parlour.server(comeback=1.0, limits=Limits(stall=0.05)) as url,
+        parlour.session("sh", "-c", "stty raw; yes", url=url) as guest,
+    ):
+        job = await parlour.ended(guest.told[0]["id"])
+        assert job.code == "abandoned"
+        assert await guest.closed() == 1006
 
 
 async def test_a_client_waits_for_a_program_that_does_not_read(parlour: Parlour) -> None:

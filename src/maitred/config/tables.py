@@ -126,7 +126,7 @@ class ServerConfig(_Table):
     rate: Annotated[int, count(1, 1_000_000)] | None = None
     cors: Annotated[tuple[str, ...], PlainValidator(origins)] = ()
     max_connections: Annotated[int, count(1, 1_000_000)] = 4096
-    max_header: Annotated[int, size_between("1KiB", "1MiB")] = 32 << 10
+    max_header: Annotated[int, between("1KiB", "1MiB", size.parse)] = 32 << 10
     patience: Annotated[int, between("100ms", "10m")] = 10 * SECOND
     stall: Annotated[int, between("100ms", "1h")] = MINUTE
     keep_alive: Annotated[int, between("100ms", "1h")] = 15 * SECOND

@@ -1,15 +1,19 @@
 """Every change over HTTP goes into the audit log before it is answered, and so does what was forbidden."""
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from urllib.parse import unquote
 
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from maitred.errors import MaitredError
 from maitred.http.access import action_of
 from maitred.service.audit import Audit, Change
 from maitred.service.caller import Caller
+from maitred.service.document import Document
 
+MOST_NAMED = 20
 _READS = ("GET", "HEAD", "OPTIONS")
 _SUBJECTS = ("id", "bid", "name")
 
@@ -62,3 +66,10 @@ def change(connection: HTTPConnection, caller: Caller, status: int) -> Change:
 def made(connection: HTTPConnection, subject: str) -> None:
     """Name what a call made, which its path does not."""
     connection.state.made = subject
+
+
+def made_many(connection: HTTPConnection, taken: Sequence[Document | MaitredError], *before: str) -> None:
+    """Name the jobs that a call made or changed; of very many, how many there are more."""
+    ids = [each["id"] for each in taken if not isinstance(each, MaitredError)]
+    more = [f"and {len(ids) - MOST_NAMED} more"] if len(ids) > MOST_NAMED else []
+    made(connection, ", ".join([*before, *ids[:MOST_NAMED], *more]) or "no job")

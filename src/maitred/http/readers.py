@@ -1,16 +1,20 @@
 """Who does not read: an answer, a stream or a session that its client leaves in the server is cut.
 
 What was sent and not taken waits in a buffer of the connection, which is bounded. A client that takes almost
-nothing of it, second after second, would keep the buffer and its descriptor for ever.
+nothing of it, second after second, would keep the buffer and its descriptor for ever. People may stop a
+terminal to read it, and so sessions have longer.
 """
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
-from maitred.http.connection import LEAST_SPEED
+from maitred.http.connection import LEAST_SPEED, Connection
 
 if TYPE_CHECKING:
     from uvicorn.server import Protocols
+
+# How many times as long a session may stand still.
+SESSIONS = 10
 
 
 class _Left(NamedTuple):
@@ -36,7 +40,8 @@ class Readers:
                 continue
             before = self._left.get(connection)
             since = now if before is None or before.size - size >= LEAST_SPEED else before.since
-            if now - since > self._stall:
+            most = self._stall if isinstance(connection, Connection) else SESSIONS * self._stall
+            if now - since > most:
                 connection.transport.abort()
             else:
                 left[connection] = _Left(size, since)

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from starlette.responses import Response
 
 from maitred.http.answer import answer
-from maitred.http.auditing import made
+from maitred.http.auditing import made, made_many
 from maitred.http.describe import EXAMPLE_BATCH, EXAMPLE_BODY, answers, ref, takes
 from maitred.http.incoming import (
     Cursor,
@@ -111,7 +111,9 @@ async def add(request: Request, queue: Name, bid: Name, desk: TheDesk, caller: T
 
     A key that the batch has is passed over, with the outcome `known`.
     """
-    return answer_many(await desk.batches.add(queue, bid, await many_bodies(request, queue, desk), caller))
+    documents = await desk.batches.add(queue, bid, await many_bodies(request, queue, desk), caller)
+    made_many(request, documents, bid)
+    return answer_many(documents)
 
 
 _CHANGED = answers({200: BatchDocument}, 400, 404, 409, 413, 422)

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from maitred.errors import Fault, InvalidJob, MaitredError
 from maitred.http.answer import answer, problem_of
-from maitred.http.auditing import made
+from maitred.http.auditing import made, made_many
 from maitred.http.describe import EXAMPLE_BODY, answers, ref, takes
 from maitred.http.incoming import (
     PREFIXES,
@@ -91,9 +91,9 @@ async def put(request: Request, queue: Name, desk: TheDesk, caller: TheCaller) -
 )
 async def put_many(request: Request, queue: Name, desk: TheDesk, caller: TheCaller) -> Response:
     """Answer with a document or a problem for each, in order."""
-    bodies = await many_bodies(request, queue, desk)
-    made(request, f"{len(bodies)} jobs")
-    return answer_many(await desk.put_many(queue, bodies, caller))
+    documents = await desk.put_many(queue, await many_bodies(request, queue, desk), caller)
+    made_many(request, documents)
+    return answer_many(documents)
 
 
 async def many_bodies(request: Request, queue: str, desk: Desk) -> list[object]:
