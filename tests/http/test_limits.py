@@ -12,6 +12,7 @@ import pytest
 
 from maitred.core.settings import Settings
 from maitred.http import Server, create_app, own_hosts, take_port
+from maitred.http.connection import Connection
 from maitred.http.limits import Limits
 from maitred.http.server import address
 from maitred.service.desk import Desk
@@ -187,6 +188,31 @@ async def test_a_reader_that_does_not_read_is_cut(quick: Counter) -> None:
         narrow.sendall(quick.head("GET /api/v1/queues/q/jobs") * 8)
         await eventually(lambda: has(quick, 1))
         await eventually(lambda: has(quick, 0))
+
+
+async def test_a_websocket_that_pings_and_never_reads_fills_nothing(quick: Counter) -> None:
+    shake = quick.head(
+        "GET /api/v1/queues/q/interactive",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        "Sec-WebSocket-Version: 13",
+    )
+    ping = b"\x89\xfd" + bytes(4) + b"x" * 125
+    with socket.socket() as narrow:
+        narrow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        narrow.connect((quick.host, quick.port))
+        narrow.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(narrow, shake)
+        assert await loop.sock_recv(narrow, 12) == b"HTTP/1.1 101"
+        [connection] = quick.server.server_state.connections
+        for _ in range(100):
+            await loop.sock_sendall(narrow, ping * 1000)
+        assert not isinstance(connection, Connection)
+        assert 0 < connection.transport.get_write_buffer_size() < 1 << 20
+        # Nobody reads the rest of this; the server would wait for it.
+        connection.transport.abort()
 
 
 async def has(counter: Counter, connections: int) -> bool:

@@ -176,5 +176,4 @@ async def test_details_of_unknown_routes_and_methods_are_sentences(guest: Guest)
     assert (await guest.http.get("/nope")).json()["detail"].startswith("there is nothing at this path")
     wrong = (await guest.http.patch(f"{guest.url}/jobs")).json()
     assert wrong["detail"] == "PATCH is not allowed here; allowed is GET, PUT"
-    page = await guest.http.post("/docs")
-    assert page.headers["allow"].replace(",", "").split() == ["GET", "HEAD"]
+    assert (await guest.http.post("/docs")).headers["allow"] == "GET, HEAD"

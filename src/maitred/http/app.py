@@ -161,7 +161,7 @@ async def _plain(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException | StarletteHTTPException)  # noqa: S101 - how it is registered
     status, detail, allowed = error.status_code, str(error.detail), ""
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
-        allowed = _allowed(request) or (error.headers or {}).get("Allow", "")
+        allowed = _allowed(request) or ", ".join(sorted((error.headers or {}).get("Allow", "").split(", ")))
         detail = f"{request.method} is not allowed here; allowed is {allowed}"
     answer = problem_answer(problem(status, _CODES.get(status, "http"), HTTPStatus(status).phrase, detail))
     answer.headers.update(error.headers or {})

@@ -12,6 +12,7 @@ import logging
 import socket
 from collections.abc import Callable, Iterator
 
+import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
@@ -19,7 +20,9 @@ from maitred.errors import ConfigError
 from maitred.http.connection import LOOK_EVERY, Config, Connection
 from maitred.http.limits import Limits
 from maitred.http.readers import Readers
+from maitred.http.websocket import WebSocketConnection
 
+_log = structlog.get_logger()
 _NO_NEWS = (
     "ASGI callable returned without completing",
     "Invalid UTF-8 sequence",
@@ -28,6 +31,7 @@ _NO_NEWS = (
 )
 # A tick of uvicorn's is a tenth of a second.
 _TICKS = round(LOOK_EVERY * 10)
+WARN_EVERY = 60.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -108,6 +112,7 @@ class Server(uvicorn.Server):
         config = Config(
             app,
             http=Connection,
+            ws=WebSocketConnection,
             loop="none",
             lifespan="on",
             access_log=False,
@@ -119,6 +124,7 @@ class Server(uvicorn.Server):
         )
         config.limits = limits
         config.timeout_keep_alive = limits.keep_alive  # type: ignore[assignment]
+        self._most, self._warn_next = limits.connections, 0.0
         self._readers = Readers(limits.stall)
         super().__init__(config)
         logging.getLogger("uvicorn.error").addFilter(_is_news)
@@ -133,10 +139,17 @@ class Server(uvicorn.Server):
         if counter % _TICKS == 0:
             now = asyncio.get_running_loop().time()
             self._readers.look(self.server_state.connections, now)
+            self._warn_if_full(now)
             for connection in list(self.server_state.connections):
                 if isinstance(connection, Connection):
                     connection.look(now)
         return await super().on_tick(counter)
+
+    def _warn_if_full(self, now: float) -> None:
+        connections = len(self.server_state.connections)
+        if connections >= self._most and now >= self._warn_next:
+            self._warn_next = now + WARN_EVERY
+            _log.warning("there are as many connections as the server takes", connections=connections)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
