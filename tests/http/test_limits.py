@@ -101,6 +101,8 @@ async def test_a_header_that_is_too_large_is_refused_whole_or_not(quick: Counter
         await line.refused(431, "header-too-large")
     async with quick.line(quick.head("GET /healthz", f"X: {large}").rstrip(b"\r\n")) as line:
         await line.refused(431, "header-too-large")
+    async with quick.line(b"\r\n" * QUICK.header) as line:
+        await line.refused(431, "header-too-large")
     async with quick.line(quick.head(f"GET /{large}")) as line:
         await line.refused(414, "header-too-large")
     async with quick.line(

@@ -83,6 +83,7 @@ class Connection(HttpToolsProtocol):
         self._why = _NO_HTTP
         self._full = False
         self._came = self._body = 0
+        self.url = b""
         self._begin()
 
     # ---------------------------------------------------------------- what comes in
@@ -194,6 +195,13 @@ class Connection(HttpToolsProtocol):
             # Whoever waits for the rest of the request learns that there is none.
             cycle.disconnected = True
             cycle.message_event.set()
+
+    def shutdown(self) -> None:
+        """Let an answer that is under way come to its end, and the connection with it."""
+        if self._part is _Part.REFUSED:
+            self.transport.abort()
+        else:
+            super().shutdown()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - what the parser says of it
         """Refuse what could not be parsed, or was refused while it was."""

@@ -109,7 +109,7 @@ _PROBLEMS = {
     413: "The body is larger than the queue allows.",
     422: "The request has faults; all of them are listed.",
     429: "The queue is full; `limit` says how many may wait. Or the key calls too often.",
-    503: "The store does not answer.",
+    503: "The store does not answer, or the server has as many connections as it takes.",
 }
 
 EXAMPLE_BODY: Schema = {
