@@ -9,7 +9,7 @@ from maitred.testing.rehearsals import Rehearsals
 
 @pytest.fixture
 def rehearse() -> Iterator[Rehearsals]:
-    """Take queues into memory, as `rehearsal = rehearse(q, attempts=1)`, for as long as the test runs."""
+    """Take queues into memory for as long as the test runs; it is called with a queue and its settings."""
     rehearsals = Rehearsals()
     yield rehearsals
     rehearsals.close()
