@@ -6,7 +6,7 @@ the end by a signed callback. In two terminals:
     maitred up --app examples.grading
     WEBHOOK_SECRETS=$(maitred keys secret) uvicorn examples.fastapi_app:app --port 8000
 
-    curl -s http://127.0.0.1:8000/essays/ada -H content-type:application/json -d '{"text": "Call me Ishmael."}'
+    curl -s http://127.0.0.1:8000/essays/ada -H content-type:application/json -d '{"text": "Call me Ada."}'
     curl -s http://127.0.0.1:8000/essays/ada
     curl -s http://127.0.0.1:8000/grades
 """

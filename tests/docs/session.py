@@ -20,7 +20,7 @@ from tests.docs.pages import ROOT, Block
 PATIENCE = 20.0
 USUAL = "127.0.0.1:7500"
 _STARTS = re.compile(r'(?:make run(?: ARGS="(?P<args>[^"]*)")?|maitred up(?P<words>.*))')
-_ONLY_LOOKS = re.compile(r"maitred (show|line)\b|curl -s http")
+_ONLY_LOOKS = re.compile(r"maitred (show|line)\b|curl -s http|sort ")
 
 
 @dataclass(frozen=True)
