@@ -38,7 +38,7 @@ def nothing_is_loaded_from_another_host(site: Path) -> None:
 def every_part_of_the_reference_is_written_from_the_code(site: Path) -> None:
     calls = (site / "reference" / "http.html").read_text("utf-8")
     for path, methods in http_api.document()["paths"].items():
-        assert all(f"{method.upper()} {path}</code>" in calls for method in methods), path
+        assert all(f"<code>{method.upper()} {path}</code>" in calls for method in methods), path
     shown = (site / "reference" / "settings.html").read_text("utf-8")
     assert all(f".{name.removeprefix('classes.NAME.')}</code>" in shown for name in _names()), shown
     python = (site / "reference" / "python.html").read_text("utf-8")

@@ -44,7 +44,7 @@ def _parameters(context: typer.Context) -> Iterator[str]:
     rows = [_row(each, context) for each in context.command.params if _EVERYWHERE not in each.opts]
     shown = [row for row in rows if row]
     if shown:
-        yield "\n| | |\n|---|---|"
+        yield "\n| | meaning |\n|---|---|"
         yield from shown
         yield ""
 
@@ -52,7 +52,7 @@ def _parameters(context: typer.Context) -> Iterator[str]:
 def _row(parameter: object, context: typer.Context) -> str | None:
     if isinstance(parameter, TyperArgument | TyperOption) and not parameter.hidden:
         names, meaning = parameter.get_help_record(context) or ("", "")
-        return f"| `{_cell(names)}` | {_cell(meaning)} |"
+        return f"| `{names}` | {_cell(meaning)} |"
     return None
 
 

@@ -34,15 +34,15 @@ def page() -> str:
     lines = [_INTRODUCTION, described["info"]["description"]]
     for tag, told in calls.items():
         lines += [f"\n## {tag.capitalize()}\n", *told]
-    lines.append("\n## Shapes\n")
+    lines += [*_refusals(described), "\n## Shapes\n"]
     for name, schema in described["components"]["schemas"].items():
         lines += _shape(name, schema)
     return "\n".join(lines)
 
 
 def _call(method: str, path: str, call: Schema) -> Iterator[str]:
-    yield f"\n### `{method} {path}`\n"
-    yield f"**{call['summary']}.** {call.get('description', '')}\n"
+    yield f"\n### {call['summary']}\n"
+    yield f"`{method} {path}`\n\n{call.get('description', '')}\n"
     if parameters := call.get("parameters"):
         yield "\n| parameter | in | |\n|---|---|---|"
         for each in parameters:
@@ -54,10 +54,26 @@ def _call(method: str, path: str, call: Schema) -> Iterator[str]:
         yield f"\nBody: {_kind(body['schema'])} as `{kind}`.\n"
         if "example" in body:
             yield f"\n```json\n{json.dumps(body['example'], indent=2, ensure_ascii=False)}\n```\n"
-    yield "\n| status | answer | |\n|---|---|---|"
     for status, answer in call["responses"].items():
-        shapes = ", ".join(sorted({_kind(each["schema"]) for each in answer.get("content", {}).values()}))
-        yield f"| {status} | {shapes} | {_cell(answer['description'])} |"
+        if status < "400":
+            shapes = ", ".join(sorted({_kind(each["schema"]) for each in answer.get("content", {}).values()}))
+            yield f"Answers {status}{': ' + shapes if shapes else ''}.\n"
+    refusals = [status for status in call["responses"] if status >= "400"]
+    yield f"[Refuses](#refusals) with {', '.join(refusals)}.\n"
+
+
+def _refusals(described: Schema) -> Iterator[str]:
+    """Tell once what each status of a problem stands for; a call may have words of its own for it."""
+    told: dict[str, set[str]] = {}
+    for methods in described["paths"].values():
+        for call in methods.values():
+            for status, answer in call["responses"].items():
+                if status >= "400":
+                    told.setdefault(status, set()).add(_cell(answer["description"]))
+    problem = _kind({"$ref": f"{_NAMED}Problem"})
+    yield f"\n## Refusals\n\nA refusal is a {problem}.\n\n| status | when |\n|---|---|"
+    for status in sorted(told):
+        yield f"| {status} | {' '.join(sorted(told[status]))} |"
     yield ""
 
 

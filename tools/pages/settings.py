@@ -88,7 +88,7 @@ def page() -> str:
             shown = prefix
             lines += [
                 f"\n## {_TITLES.get(prefix, f'`{_path(prefix)[:-1]}`')}\n",
-                (table.__doc__ or "").strip(),
+                (table.__doc__ or "").partition(".")[0] + ".",
             ]
             lines += ["\n| key | default | allowed |", "|---|---|---|"]
         lines.append(f"| `{_path(prefix)}{name}` | `{_default(field)}` | {allowed(table, name)} |")
