@@ -20,7 +20,8 @@ COMPARED = "Beside other queues"
 # Where pages from outside of `docs/` stand on the site.
 HOMES = {"README.md": "beside.md", "CHANGELOG.md": "changelog.md", "benchmarks/README.md": "benchmarks.md"}
 _LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[)#])")
-_INCLUDED = re.compile(r"^<!-- file: (\S+) -->$", re.MULTILINE)
+# A link to a program that stands alone is the program itself, where there is room for it.
+_PROGRAM = re.compile(r"^\[`(\S+\.py)`\]\(\S+\)$", re.MULTILINE)
 
 
 def _compared() -> str:
@@ -59,7 +60,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Draw diagrams without scripts, show files that a page names, and lead links to what is on the site."""
+    """Draw diagrams without scripts, show programs that are linked to, lead links to what is on the site."""
     del config, files
     here = page.file.src_uri
 
@@ -68,7 +69,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         target = path.removeprefix("docs/") if path.startswith("docs/") else HOMES.get(path) or _copied(path)
         return posixpath.relpath(target, posixpath.dirname(here) or ".") if target else found[1]
 
-    return _LINK.sub(led, _INCLUDED.sub(_shown, moves.without_scripts(markdown)))
+    return _LINK.sub(led, _PROGRAM.sub(_shown, moves.without_scripts(markdown)))
 
 
 def _in_the_tree(page: str, target: str) -> str:
