@@ -27,8 +27,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_POST
 
 import maitred
-from maitred.client import Client
-from maitred.wire import JobDocument
+from examples import essays
 
 settings.configure(
     ALLOWED_HOSTS=["127.0.0.1", "localhost"],
@@ -37,7 +36,6 @@ settings.configure(
     ROOT_URLCONF=__name__,
     SECRET_KEY=os.environ.get("DJANGO_SECRET_KEY", "for this example only"),
     USE_TZ=True,
-    MAITRED_QUEUE="default",
 )
 django.setup()
 
@@ -46,36 +44,17 @@ grades: dict[str, Any] = {}
 seen: set[str] = set()
 
 
-def maitred_client() -> Client:
-    address = os.environ.get("MAITRED_URL", "http://127.0.0.1:7500")
-    return Client(address, key=os.environ.get("MAITRED_KEY"))
-
-
 @csrf_exempt
-async def essays(request: HttpRequest, student: str) -> HttpResponse:
+async def essay(request: HttpRequest, student: str) -> HttpResponse:
     """Submit an essay by POST, or look at the last one."""
-    async with maitred_client() as client:
+    async with essays.queue() as client:
         if request.method == "POST":
-            return JsonResponse(shown(await submit(client, student, request.body.decode())), status=202)
+            job = await essays.submit(client, student, request.body.decode())
+            submitted[student] = job.id
+            return JsonResponse(essays.shown(job), status=202)
         if student not in submitted:
             return HttpResponse(status=404)
-        return JsonResponse(shown(await client.job(settings.MAITRED_QUEUE, submitted[student])))
-
-
-async def submit(client: Client, student: str, text: str) -> JobDocument:
-    """Submit an essay. While it waits, another one of the same student takes its place in line."""
-    own_address = os.environ.get("PUBLIC_URL", "http://127.0.0.1:8000")
-    job = await client.put(
-        settings.MAITRED_QUEUE,
-        {
-            "key": f"essay/{student}",
-            "submitter": {"type": "user", "id": student},
-            "run": {"handler": "grade", "args": {"text": text}},
-            "response_url": f"{own_address}/maitred",
-        },
-    )
-    submitted[student] = job.id
-    return job
+        return JsonResponse(essays.shown(await client.job(essays.QUEUE, submitted[student])))
 
 
 @csrf_exempt
@@ -83,7 +62,7 @@ async def submit(client: Client, student: str, text: str) -> JobDocument:
 def told(request: HttpRequest) -> HttpResponse:
     """Hear from the queue: the signature tells that it is the queue, the id whether it was heard before."""
     try:
-        id = maitred.webhooks.verify(os.environ["WEBHOOK_SECRETS"].split(), request.headers, request.body)
+        id = maitred.webhooks.verify(essays.secrets(), request.headers, request.body)
     except maitred.UnverifiedWebhook:
         return HttpResponse(status=401)
     message = json.loads(request.body)
@@ -98,19 +77,8 @@ def all_grades(_request: HttpRequest) -> HttpResponse:
     return JsonResponse(grades)
 
 
-def shown(job: JobDocument) -> dict[str, Any]:
-    """Give what a student wants to know of a job."""
-    return {
-        "state": job.state,
-        "position": job.position,
-        "because": job.waiting_for and job.waiting_for.text,
-        "expected": job.estimate and job.estimate.expected,
-        "result": job.result,
-    }
-
-
 urlpatterns = [
-    path("essays/<str:student>", essays),
+    path("essays/<str:student>", essay),
     path("maitred", told),
     path("grades", all_grades),
 ]
