@@ -20,6 +20,7 @@ from maitred.service.keyring import LOCAL, Keys
 from maitred.store.memory import MemoryStores
 from maitred.worker import Worker
 from tests.waiting import eventually
+from tests.working import at_work
 
 TEXT = "Call me Ishmael."
 APPS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -70,17 +71,6 @@ async def site(
             yield http, essay
 
 
-@asynccontextmanager
-async def worker(stores: MemoryStores) -> AsyncIterator[None]:
-    worker = Worker(stores.queue(q.name), q.handlers, 1)
-    working = asyncio.create_task(worker.run())
-    try:
-        yield
-    finally:
-        worker.stop()
-        await working
-
-
 async def test_an_essay_has_a_place_then_a_result_and_its_grade_comes_by_itself(
     stores: MemoryStores, site: tuple[httpx.AsyncClient, dict[str, Any]]
 ) -> None:
@@ -90,7 +80,7 @@ async def test_an_essay_has_a_place_then_a_result_and_its_grade_comes_by_itself(
     assert answer.status_code == 202, answer.text
     assert answer.json().items() >= {"state": "pending", "position": 1, "result": None}.items()
     assert answer.json()["because"] == "no worker serves 'handler:grade' at the moment"
-    async with worker(stores):
+    async with at_work(Worker(stores.queue(q.name), q.handlers, 1)):
         grades = await eventually(lambda: _json(http, "/grades"))
     assert grades == {"ada": {"words": 3, "points": 3}}
     seen = await _json(http, "/essays/ada")

@@ -44,10 +44,10 @@ def fields() -> Iterator[tuple[str, str, type[BaseModel], FieldInfo]]:
 
 def defaults() -> dict[str, str]:
     """Give each setting as the file names it, and its default as a person writes it."""
-    return {prefix + name: _default(field) for prefix, name, _, field in fields()}
+    return {prefix + name: _default(field, allowed(table, name)) for prefix, name, table, field in fields()}
 
 
-def _default(field: FieldInfo) -> str:
+def _default(field: FieldInfo, allowed: str) -> str:
     value = field.default
     if field.is_required():
         return "required"
@@ -57,10 +57,9 @@ def _default(field: FieldInfo) -> str:
         return ", ".join(value)
     if isinstance(value, bool):
         return str(value).lower()
-    kinds = [getattr(each, "func", each).__qualname__ for each in field.metadata if hasattr(each, "func")]
-    if any(kind.startswith("between.") for kind in kinds):
-        return duration.show(value)
-    return f"{value >> 20}MiB" if any(kind.startswith("size_between.") for kind in kinds) else str(value)
+    if re.match(r"[0-9]+[KMGT]?i?B to ", allowed):
+        return f"{value >> 20}MiB"
+    return duration.show(value) if re.match(r"[0-9]+(ms|[smhd]) to ", allowed) else str(value)
 
 
 def allowed(table: type[BaseModel], name: str) -> str:
@@ -91,7 +90,8 @@ def page() -> str:
                 (table.__doc__ or "").partition(".")[0] + ".",
             ]
             lines += ["\n| key | default | allowed |", "|---|---|---|"]
-        lines.append(f"| `{_path(prefix)}{name}` | `{_default(field)}` | {allowed(table, name)} |")
+        says = allowed(table, name)
+        lines.append(f"| `{_path(prefix)}{name}` | `{_default(field, says)}` | {says} |")
     lines.append(
         "\nEach can come from the environment too: `MAITRED_`, then the key in capitals with two underscores "
         "for a dot, as `MAITRED_QUEUES__GRADING__LEASE`.\n"
