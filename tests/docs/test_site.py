@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from tests.docs.pages import ROOT
-from tools.pages import commands, http_api, moves, settings
+from tools.pages import bounds, commands, http_api, moves, settings
 
 _LOADED = re.compile(r"""<(?:script|img|iframe)\b[^>]*\bsrc="([^"]+)"|<link\b[^>]*\bhref="([^"]+)\"""")
 
@@ -48,6 +48,13 @@ def every_part_of_the_reference_is_written_from_the_code(site: Path) -> None:
 
 def _names() -> list[str]:
     return [name for name in settings.defaults() if not name.startswith(settings.OF_THE_HOST)]
+
+
+def test_the_bounds_of_the_benchmarks_are_on_the_page_of_capacity() -> None:
+    page = bounds.with_bounds((ROOT / "docs" / "capacity.md").read_text("utf-8"))
+    assert bounds.MARK not in page
+    assert "| memory per waiting job, 1 kB configuration | at most 2.5 kB |" in page.splitlines()
+    assert "| drain ÷ bullmq | at least 2× |" in page.splitlines()
 
 
 def test_the_page_of_commands_has_each_of_them_with_its_options() -> None:

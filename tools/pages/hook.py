@@ -13,12 +13,13 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from tools.pages import commands, http_api, moves, settings
+from tools.pages import bounds, commands, http_api, moves, settings
 
 ROOT = Path(__file__).parents[2]
 COMPARED = "Beside other queues"
 # Where pages from outside of `docs/` stand on the site.
 HOMES = {"README.md": "beside.md", "CHANGELOG.md": "changelog.md", "benchmarks/README.md": "benchmarks.md"}
+_QUEUE = "/api/v1/queues/{queue}"
 _LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[)#])")
 # A link to a program that stands alone is the program itself, where there is room for it.
 _PROGRAM = re.compile(r"^\[`(\S+\.py)`\]\(\S+\)$", re.MULTILINE)
@@ -69,7 +70,17 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         target = path.removeprefix("docs/") if path.startswith("docs/") else HOMES.get(path) or _copied(path)
         return posixpath.relpath(target, posixpath.dirname(here) or ".") if target else found[1]
 
-    return _LINK.sub(led, _PROGRAM.sub(_shown, moves.without_scripts(markdown)))
+    return _LINK.sub(led, _PROGRAM.sub(_shown, bounds.with_bounds(moves.without_scripts(markdown))))
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Leave out of the table of contents what is the same for all calls."""
+    del config, files
+    entries = [*page.toc]
+    for entry in entries:
+        entries += entry.children
+        entry.title = entry.title.replace(f"{_QUEUE}/", "…/")
+    return html
 
 
 def _in_the_tree(page: str, target: str) -> str:
