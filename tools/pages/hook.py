@@ -6,7 +6,7 @@ of the file. Nothing on the site is loaded from another host.
 
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -17,6 +17,7 @@ from tools.pages import bounds, commands, http_api, moves, settings
 
 ROOT = Path(__file__).parents[2]
 COMPARED = "Beside other queues"
+GUIDE = "web.md"
 # Where pages from outside of `docs/` stand on the site.
 HOMES = {"README.md": "beside.md", "CHANGELOG.md": "changelog.md", "benchmarks/README.md": "benchmarks.md"}
 _QUEUE = "/api/v1/queues/{queue}"
@@ -45,6 +46,28 @@ GENERATED: dict[str, Callable[[], str]] = {
     HOMES["CHANGELOG.md"]: lambda: _read("CHANGELOG.md"),
     HOMES["benchmarks/README.md"]: lambda: _read("benchmarks/README.md"),
 }
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put pages that the site's settings do not name beside those of their folder, or else to the guides."""
+    named = dict(_places(config.nav or []))
+    for path in sorted(Path(config.docs_dir).rglob("*.md")):
+        page = path.relative_to(config.docs_dir).as_posix()
+        if page not in named:
+            folder = posixpath.dirname(page)
+            beside = (other for other in named if folder and posixpath.dirname(other) == folder)
+            named[next(beside, GUIDE)].append(page)
+    return config
+
+
+def _places(pages: list[object]) -> Iterator[tuple[str, list[object]]]:
+    """Give each page that a part of the navigation names, and the list that it stands in."""
+    for each in pages:
+        told = next(iter(each.values())) if isinstance(each, dict) else each
+        if isinstance(told, list):
+            yield from _places(told)
+        elif isinstance(told, str):
+            yield told, pages
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
