@@ -58,7 +58,7 @@ def _default(field: FieldInfo, allowed: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if re.match(r"[0-9]+[KMGT]?i?B to ", allowed):
-        return f"{value >> 20}MiB"
+        return f"{value >> 20}MiB" if value % (1 << 20) == 0 else f"{value >> 10}KiB"
     return duration.show(value) if re.match(r"[0-9]+(ms|[smhd]) to ", allowed) else str(value)
 
 
