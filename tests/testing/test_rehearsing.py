@@ -8,6 +8,7 @@ from fastapi import FastAPI, Response
 from pydantic import ValidationError
 
 import maitred
+from maitred import testing
 from maitred.testing import Clock, Rehearsal, Rehearsals
 from maitred.wire import BatchDocument
 from tests.testing.program import again, body, q, runs
@@ -16,6 +17,11 @@ from tests.testing.program import again, body, q, runs
 @pytest.fixture(autouse=True)
 def _nothing_ran() -> None:
     runs.clear()
+
+
+def test_the_public_names_are_these() -> None:
+    assert testing.__all__ == ["Callback", "Clock", "Rehearsal", "Rehearsals"]
+    assert hasattr(testing, "rehearse")
 
 
 async def test_nothing_runs_before_it_is_asked_for_and_the_result_is_there_afterwards(
