@@ -67,6 +67,9 @@ class Session:
             "PYTHONPATH": str(ROOT / "src"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "COLUMNS": "100",
+            # Which other plugins are installed here is no matter of the page's.
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTEST_PLUGINS": "pytest_asyncio.plugin",
         }
 
     def read(self, block: Block) -> None:

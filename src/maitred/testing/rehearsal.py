@@ -19,7 +19,6 @@ from maitred.client import Client
 from maitred.config import QueueConfig
 from maitred.core.settings import MINUTE, Settings
 from maitred.errors import MaitredError
-from maitred.http import create_app
 from maitred.service.clerk import Clerk
 from maitred.service.courier import Courier
 from maitred.service.delivery import Postman
@@ -124,6 +123,8 @@ class Rehearsal:
 
     def transport(self) -> httpx.ASGITransport:
         """Give a server over this queue, for clients that call it without a network."""
+        from maitred.http import create_app  # noqa: PLC0415 - few tests need a server, and all would wait for it
+
         return httpx.ASGITransport(create_app(self._desk, hosts=[HOST]))
 
     def client(self) -> Client:
