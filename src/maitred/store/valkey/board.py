@@ -58,7 +58,10 @@ class OneServer:
     async def kept(self, key: str, *args: Any) -> Any:  # noqa: ARG002 - there is one place for all keys
         """Send a command and wait for the replicas."""
         answer, replicas = await self._shared.call_together(args, wait_for(self._replicas))
-        require(self._replicas, replicas)
+        if replicas < self._replicas:
+            # It may be an old primary that its replicas have left; the next call finds out.
+            self._shared.close()
+            raise too_few(self._replicas, replicas)
         return answer
 
     async def everywhere(self, *args: Any) -> list[Any]:
@@ -87,7 +90,6 @@ def wait_for(replicas: int) -> tuple[Any, ...]:
     return ("WAIT", replicas, round(REPLICATION_PATIENCE * 1000))
 
 
-def require(wanted: int, found: int) -> None:
-    """Refuse to say that a change is safe which too few replicas have."""
-    if found < wanted:
-        raise StoreUnavailable(f"the store is not ready: {found} of {wanted} replicas had a change in time")
+def too_few(wanted: int, found: int) -> StoreUnavailable:
+    """Give the refusal to call a change safe that too few replicas have."""
+    return StoreUnavailable(f"the store is not ready: {found} of {wanted} replicas had a change in time")

@@ -13,7 +13,7 @@ from typing import Any
 
 from maitred.address import Address, Site
 from maitred.errors import StoreError, StoreUnavailable
-from maitred.store.valkey.board import require, wait_for
+from maitred.store.valkey.board import too_few, wait_for
 from maitred.store.valkey.connection import Connection, ReplyError
 
 SLOTS = 16384
@@ -64,7 +64,9 @@ class Cluster:
     async def kept(self, key: str, *args: Any) -> Any:
         """Send a command and wait for the replicas of the node that has its key."""
         answer, replicas = await self._follow(key, args, wait_for(self._site.replicas))
-        require(self._site.replicas, replicas)
+        if replicas < self._site.replicas:
+            self._doubtful = True
+            raise too_few(self._site.replicas, replicas)
         return answer
 
     async def everywhere(self, *args: Any) -> list[Any]:
@@ -91,7 +93,12 @@ class Cluster:
         return (await self._at(key)).address
 
     async def _follow(self, key: str, *commands: tuple[Any, ...]) -> list[Any]:
-        """Send commands to the node that has a key, and again where it moved or is on its way to."""
+        """Send commands to the node that has a key, and again where it moved or is on its way to.
+
+        A script touches more keys than it declares, and those of a slot that moves key by key are in two
+        places: it waits until the slot has arrived.
+        """
+        scripted = commands[0][0] == "FCALL"
         asked: _Node | None = None
         for pause in _PAUSES:
             node = asked or await self._at(key)
@@ -105,10 +112,11 @@ class Cluster:
                 self._doubtful = True
                 raise
             except ReplyError as error:
-                asked = self._named(error, node) if str(error).startswith("ASK ") else None
+                said = str(error)
+                asked = self._named(error, node) if said.startswith("ASK ") and not scripted else None
                 if asked or await self.moved(error, node):
                     continue
-                if not str(error).startswith(("TRYAGAIN", "CLUSTERDOWN")):
+                if not said.startswith(("ASK ", "TRYAGAIN", "CLUSTERDOWN")):
                     raise
                 self._doubtful = True
                 await asyncio.sleep(pause)

@@ -21,8 +21,8 @@ from maitred.store.valkey import scripts
 
 CONNECT_PATIENCE = 5.0
 ANSWER_PATIENCE = 5.0
-# What a server answers that is no longer the one to write to, to a call and to one that is parked there.
-_DEMOTED = ("READONLY", "UNBLOCKED")
+# What a server answers that may no longer be the one to write to, also to one that is parked there.
+_DEMOTED = ("READONLY", "UNBLOCKED", "NOREPLICAS")
 _MORE = object()
 Finder = Callable[[], Awaitable[Address]]
 

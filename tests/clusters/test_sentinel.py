@@ -1,0 +1,135 @@
+"""The primary is killed, its replica takes over, and nothing that was acknowledged is lost."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from maitred.core.job import Order, Put
+from maitred.errors import StoreUnavailable
+from maitred.store.valkey.store import ValkeyStores
+from tests.clusters.servers import HOST, Node, Watched, free_ports
+from tests.conftest import Servers
+from tests.faults.scene import Scene, StoreServer
+from tests.faults.test_lost_stores import address_of, body
+from tests.waiting import eventually
+
+
+class WatchedStore(StoreServer):
+    """A store behind sentinels, each of whose changes its replica has before it is acknowledged."""
+
+    def __init__(self, home: Path) -> None:
+        self.watched = Watched(Servers.binary("redis"), home)
+        self.url = f"{self.watched.url}?replicas=1"
+
+    async def start(self) -> None:
+        """Start all of it."""
+        await self.watched.start()
+
+    def clear(self) -> None:
+        """Leave nothing of it."""
+        self.watched.clear()
+
+
+class WatchedScene(Scene):
+    """A scene whose store is behind sentinels."""
+
+    def make_server(self) -> StoreServer:
+        """Give the servers and their sentinels."""
+        return WatchedStore(self.home / "watched")
+
+    @property
+    def watched(self) -> Watched:
+        """The servers and their sentinels."""
+        assert isinstance(self.server, WatchedStore)
+        return self.server.watched
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[WatchedScene]:
+    async with WatchedScene(tmp_path) as scene:
+        yield scene
+
+
+class Guests:
+    """Somebody who submits one job after the other, and knows what was acknowledged."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self.acknowledged: list[str] = []
+        self.refused = 0
+
+    async def come(self) -> None:
+        """Submit until cancelled; what was not acknowledged is submitted again."""
+        for n in range(1_000_000):
+            order: Order = self._scene.call("wait", f"j{n}", seconds=0.01)
+            while True:
+                try:
+                    assert isinstance((await self._scene.store.put([order]))[0], Put)
+                    break
+                except StoreUnavailable:
+                    self.refused += 1
+                    await asyncio.sleep(0.02)
+            self.acknowledged.append(order.id)
+            await asyncio.sleep(0.005)
+
+    async def have_come(self, count: int) -> None:
+        """Wait until so many more jobs are acknowledged."""
+        wanted = len(self.acknowledged) + count
+
+        async def look() -> bool:
+            return len(self.acknowledged) >= wanted
+
+        await eventually(look)
+
+
+async def test_after_a_failover_every_acknowledged_job_is_there_and_ends_once(scene: WatchedScene) -> None:
+    worker = scene.worker(slots=2)
+    server = scene.starts("serve", "--store", scene.server.url, "--port", "0")
+    url = f"{await address_of(server)}/api/v1/queues/default/jobs"
+    await scene.workers(1)
+    guests = Guests(scene)
+    coming = asyncio.create_task(guests.come())
+    await guests.have_come(50)
+    old = scene.watched.pair[0]
+    old.kill()
+    new = await scene.watched.fails_over(old)
+    # Until there is a replica again, nothing is acknowledged.
+    old.launch(appendonly="yes", replicaof=f"{HOST} {new.port}")
+    await guests.have_come(50)
+    coming.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await coming
+    async with httpx.AsyncClient(trust_env=False, timeout=20) as http:
+
+        async def served() -> str:
+            answer = await http.put(url, json=body("over-http"))
+            return str(answer.json()["id"]) if answer.status_code == 201 else ""
+
+        guests.acknowledged.append(await eventually(served))
+    assert guests.refused, "nobody met the failover"
+    jobs = await scene.ended(*guests.acknowledged)
+    assert {job.code for job in jobs} == {""}
+    for command in (worker, server):
+        command.signal(signal.SIGTERM)
+        assert await command.ends() == 0, command.errors
+    scene.assert_no_finished_job_ran_again(await scene.is_clean())
+
+
+async def test_sentinels_that_know_no_primary_of_that_name_say_so(tmp_path: Path) -> None:
+    with free_ports(1) as [port]:
+        sentinel = Node(Servers.binary("redis"), tmp_path / "sentinel", port, "sentinel.conf", "--sentinel")
+    (sentinel.home / "sentinel.conf").touch()
+    sentinel.launch()
+    try:
+        await sentinel.answers()
+        stores = ValkeyStores(f"valkey+sentinel://{HOST}:{port}/nobody")
+        with pytest.raises(StoreUnavailable, match=r"no sentinel names its primary .*'nobody'"):
+            await stores.ping()
+        await stores.close()
+    finally:
+        sentinel.clear()
