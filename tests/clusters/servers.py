@@ -14,12 +14,14 @@ from typing import Any, Self
 
 import redis
 
+from maitred.store.valkey import keys
 from maitred.store.valkey.cluster import SLOTS, slot
 from maitred.store.valkey.tether import Tethered
 from tests.waiting import eventually
 
 HOST = "127.0.0.1"
 NAME = "maitred-tests"
+NEVER = 600_000
 
 
 @contextlib.contextmanager
@@ -125,7 +127,7 @@ class Watched:
             [
                 f"sentinel myid {sentinel.port:040x}",
                 f"sentinel monitor {NAME} {HOST} {self.pair[0].port} 2",
-                f"sentinel down-after-milliseconds {NAME} 400",
+                f"sentinel down-after-milliseconds {NAME} {NEVER}",
                 f"sentinel failover-timeout {NAME} 3000",
                 f"sentinel known-replica {NAME} {HOST} {self.pair[1].port}",
                 *(
@@ -144,14 +146,23 @@ class Watched:
         )
 
     async def fails_over(self, old: Node) -> Node:
-        """Wait until all sentinels name another primary; give it."""
+        """Let the sentinels notice at once that a primary is gone, and all name another; give that.
+
+        Otherwise they are patient: on a busy host they would take one for dead that is only slow.
+        """
+        self._be_patient(100)
 
         async def look() -> bool:
             said = [sentinel.says("SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME) for sentinel in self.sentinels]
             return all(int(port) != old.port for _, port in said)
 
         await eventually(look)
+        self._be_patient(NEVER)
         return next(node for node in self.pair if node is not old)
+
+    def _be_patient(self, milliseconds: int) -> None:
+        for sentinel in self.sentinels:
+            sentinel.says("SENTINEL", "SET", NAME, "down-after-milliseconds", milliseconds)
 
     def clear(self) -> None:
         """Leave nothing of them."""
@@ -170,16 +181,16 @@ class Nodes:
             self.nodes = [Node(binary, home / f"node-{port}", port) for port in ports[: self.count + spare]]
         self.url = "valkey+cluster://" + ",".join(f"{HOST}:{node.port}" for node in self.nodes[:2])
 
-    def launch(self, node: Node, fsync: str = "everysec") -> None:
-        """Start a node, or start it again."""
+    def launch(self, node: Node) -> None:
+        """Start a node, or start it again; with a spare one they are to be killed, and keep all."""
         bus = self.buses[self.nodes.index(node)]
         node.launch(
             cluster_enabled="yes",
             cluster_port=str(bus),
-            cluster_node_timeout="1000",
+            cluster_node_timeout=str(NEVER),
             cluster_require_full_coverage="no",
             appendonly="yes",
-            appendfsync=fsync,
+            appendfsync="everysec" if len(self.nodes) == self.count else "always",
         )
 
     async def start(self) -> None:
@@ -195,14 +206,13 @@ class Nodes:
                 node.says("CLUSTER", "ADDSLOTSRANGE", edges[number - 1], edges[number] - 1)
             for other, bus in list(zip(self.nodes, self.buses, strict=True))[: number - 1]:
                 node.says("CLUSTER", "MEET", HOST, other.port, bus)
-        for node in self.nodes:
-            await eventually(lambda node=node: self.is_whole(node))
+        await eventually(self.is_whole)
 
-    async def is_whole(self, node: Node) -> bool:
-        """Tell whether a node finds that all slots are served."""
-        facts = node.says("CLUSTER", "INFO").split()
+    async def is_whole(self) -> bool:
+        """Tell whether all nodes find that all slots are served."""
         known = f"cluster_known_nodes:{len(self.nodes)}"
-        return {"cluster_state:ok", f"cluster_slots_ok:{SLOTS}", known} <= set(facts)
+        wanted = {"cluster_state:ok", f"cluster_slots_ok:{SLOTS}", known}
+        return all(wanted <= set(node.says("CLUSTER", "INFO").split()) for node in self.nodes)
 
     def of(self, key: str) -> Node:
         """Give the node that has a key."""
@@ -213,6 +223,11 @@ class Nodes:
             if begin <= where <= end
         ]
         return next(node for node in self.nodes if node.port == port)
+
+    def queue_on(self, node: Node, name: str) -> str:
+        """Give a name of a queue, beginning with this one, that is on a node."""
+        names = (f"{name}-{n}" for n in range(1000))
+        return next(name for name in names if self.of(keys.floor(name)) is node)
 
     def clear(self) -> None:
         """Leave nothing of them."""

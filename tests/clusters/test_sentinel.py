@@ -6,9 +6,9 @@ import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import httpx
 import pytest
 
+from maitred.client import Client
 from maitred.core.job import Order, Put
 from maitred.errors import StoreUnavailable
 from maitred.store.valkey.store import ValkeyStores
@@ -88,10 +88,9 @@ class Guests:
 
 
 async def test_after_a_failover_every_acknowledged_job_is_there_and_ends_once(scene: WatchedScene) -> None:
-    worker = scene.worker(slots=2)
-    server = scene.starts("serve", "--store", scene.server.url, "--port", "0")
-    url = f"{await address_of(server)}/api/v1/queues/default/jobs"
-    await scene.workers(1)
+    scene.configure(100, f'\n[store]\nurl = "{scene.server.url}"\n')
+    house = scene.starts("up", "--port", "0", "--slots", "2", "--app", "faults_app")
+    address = await address_of(house)
     guests = Guests(scene)
     coming = asyncio.create_task(guests.come())
     await guests.have_come(50)
@@ -104,19 +103,19 @@ async def test_after_a_failover_every_acknowledged_job_is_there_and_ends_once(sc
     coming.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await coming
-    async with httpx.AsyncClient(trust_env=False, timeout=20) as http:
+    async with Client(address) as client:
 
         async def served() -> str:
-            answer = await http.put(url, json=body("over-http"))
-            return str(answer.json()["id"]) if answer.status_code == 201 else ""
+            with contextlib.suppress(StoreUnavailable):
+                return (await client.put("default", body("over-http"))).id
+            return ""
 
         guests.acknowledged.append(await eventually(served))
     assert guests.refused, "nobody met the failover"
     jobs = await scene.ended(*guests.acknowledged)
     assert {job.code for job in jobs} == {""}
-    for command in (worker, server):
-        command.signal(signal.SIGTERM)
-        assert await command.ends() == 0, command.errors
+    house.signal(signal.SIGTERM)
+    assert await house.ends() == 0, house.errors
     scene.assert_no_finished_job_ran_again(await scene.is_clean())
 
 

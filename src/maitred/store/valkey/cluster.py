@@ -133,24 +133,23 @@ class Cluster:
 
     async def _at(self, key: str) -> _Node:
         """Give the node that has a key, as far as is known."""
-        if not self._known or self._doubtful:
-            await self._look_again()
+        if self._doubtful or not self._known:
+            await self._clear_doubt()
         node = self._slots[slot(key)]
         if node is None:
             self._doubtful = True
             raise StoreUnavailable(f"the store is not ready: no node of the cluster has slot {slot(key)}")
         return node
 
-    async def _look_again(self) -> None:
+    async def _clear_doubt(self) -> None:
+        """Look at the map anew, unless that was done just now; who comes meanwhile stays behind in order."""
         now = asyncio.get_running_loop().time()
-        if not self._known or now >= self._look_after:
+        if self._looking is None:
+            if self._known and now < self._look_after:
+                return
             self._look_after = now + LOOK_EVERY
-            self._doubtful = False
-            try:
-                await self._look()
-            except StoreUnavailable:
-                self._doubtful = True
-                raise
+        await self._look()
+        self._doubtful = False
 
     async def _look(self, first: _Node | None = None) -> None:
         """Read the map once for all who ask at the same time, from `first` if that answers."""
