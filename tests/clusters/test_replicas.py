@@ -53,6 +53,9 @@ async def test_what_is_acknowledged_the_replica_has(
     with pytest.raises(StoreUnavailable, match="0 of 1 replicas had a change in time"):
         await stores.queue("q").put([Order("b", U1, NEED, b"")])
     assert (await stores.queue("q").status()).waiting == 2, "it may have been done; and what reads goes on"
+    primary.says("CONFIG", "SET", "min-replicas-to-write", 1)
+    with pytest.raises(StoreUnavailable, match="NOREPLICAS"):
+        await stores.queue("q").put([Order("c", U1, NEED, b"")])
     await stores.close()
 
 

@@ -10,9 +10,11 @@ import pytest
 
 from maitred.client import Client
 from maitred.core.job import Order, Put
+from maitred.core.settings import Settings
 from maitred.errors import StoreUnavailable
+from maitred.store.valkey import sentinel as watching
 from maitred.store.valkey.store import ValkeyStores
-from tests.clusters.servers import HOST, Node, Watched, free_ports
+from tests.clusters.servers import HOST, NAME, Node, Watched, free_ports
 from tests.conftest import Servers
 from tests.faults.scene import Scene, StoreServer
 from tests.faults.test_lost_stores import address_of, body
@@ -119,16 +121,56 @@ async def test_after_a_failover_every_acknowledged_job_is_there_and_ends_once(sc
     scene.assert_no_finished_job_ran_again(await scene.is_clean())
 
 
-async def test_sentinels_that_know_no_primary_of_that_name_say_so(tmp_path: Path) -> None:
+@pytest.fixture
+async def sentinel(tmp_path: Path) -> AsyncIterator[Node]:
+    """A sentinel that watches nobody yet."""
     with free_ports(1) as [port]:
         sentinel = Node(Servers.binary("redis"), tmp_path / "sentinel", port, "sentinel.conf", "--sentinel")
     (sentinel.home / "sentinel.conf").touch()
     sentinel.launch()
     try:
-        await sentinel.answers()
-        stores = ValkeyStores(f"valkey+sentinel://{HOST}:{port}/nobody")
-        with pytest.raises(StoreUnavailable, match=r"no sentinel names its primary .*'nobody'"):
-            await stores.ping()
-        await stores.close()
+        yield await sentinel.answers()
     finally:
         sentinel.clear()
+
+
+async def test_sentinels_that_know_no_primary_of_that_name_say_so(sentinel: Node) -> None:
+    stores = ValkeyStores(f"valkey+sentinel://{HOST}:{sentinel.port}/nobody")
+    with pytest.raises(StoreUnavailable, match=r"no sentinel names its primary .*'nobody'"):
+        await stores.ping()
+    await stores.close()
+
+
+async def test_an_old_primary_that_lives_on_is_left(
+    sentinel: Node, servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "LOOK_EVERY", 0.02)
+    with free_ports(2) as ports:
+        old, new = (Node(servers.binary("redis"), tmp_path / str(port), port) for port in ports)
+    stores = ValkeyStores(f"valkey+sentinel://{HOST}:{sentinel.port}/{NAME}")
+    try:
+        for node in (old, new):
+            node.launch()
+            await node.answers()
+        sentinel.says("SENTINEL", "MONITOR", NAME, HOST, old.port, 1)
+        await stores.queue("q").configure(Settings())
+        parked = asyncio.create_task(stores.queue("q").park("w", 30))
+
+        async def is_parked() -> bool:
+            return bool(old.says("INFO", "clients")["blocked_clients"])
+
+        await eventually(is_parked)
+        sentinel.says("SENTINEL", "REMOVE", NAME)
+        sentinel.says("SENTINEL", "MONITOR", NAME, HOST, new.port, 1)
+        with pytest.raises(StoreUnavailable):
+            await parked
+
+        async def is_left() -> bool:
+            return "q" not in await stores.names()
+
+        await eventually(is_left)
+        assert old.says("ROLE")[0] == "master"
+    finally:
+        await stores.close()
+        for node in (old, new):
+            node.clear()

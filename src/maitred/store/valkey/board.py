@@ -1,7 +1,7 @@
 """The switchboard: which server a call goes to.
 
-Every call names a key. On one server, or behind sentinels, all keys are in one place; in a cluster each node
-has some of the slots (`cluster.py`).
+Every call names a key. On one server, or behind sentinels (`sentinel.py`), all keys are in one place; in a
+cluster each node has some of the slots (`cluster.py`).
 """
 
 from collections.abc import Awaitable
@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from maitred.address import Address, Site
 from maitred.errors import StoreUnavailable
 from maitred.store.valkey.connection import Connection, Finder, ReplyError
-from maitred.store.valkey.sentinel import Sentinels
 
 # How long the server waits for its replicas before it tells how many have a change.
 REPLICATION_PATIENCE = 2.0
@@ -42,12 +41,10 @@ class Board(Protocol):
 
 
 class OneServer:
-    """All keys are on one server: the one that is named, or the one that sentinels name now."""
+    """All keys are on one server: the one that is named, or one that is found anew for each connection."""
 
-    def __init__(self, site: Site) -> None:
-        self._where: Address | Finder = site.server
-        if site.kind == "sentinel":
-            self._where = Sentinels(site).primary
+    def __init__(self, site: Site, find: Finder | None = None) -> None:
+        self._where: Address | Finder = find or site.server
         self._shared = Connection(self._where)
         self._replicas = site.replicas
 

@@ -6,6 +6,7 @@ All calls to a server share one connection; each reader of an inbox has its own,
 import asyncio
 import re
 import time
+from collections.abc import Callable
 from typing import Any
 
 from maitred.address import Site
@@ -15,8 +16,10 @@ from maitred.store.valkey import scripts
 from maitred.store.valkey.board import Board, OneServer
 from maitred.store.valkey.cluster import Cluster
 from maitred.store.valkey.connection import ANSWER_PATIENCE, Connection, ReplyError
+from maitred.store.valkey.sentinel import Primary
 
 _SCRIPTS = re.compile(rb"cmdstat_fcall:calls=(\d+),usec=(\d+)")
+_BOARDS: dict[str, Callable[[Site], Board]] = {"server": OneServer, "sentinel": Primary, "cluster": Cluster}
 # What a server answers that is there and cannot serve yet, or at the moment: it is worth asking again.
 _FOR_NOW = (
     "LOADING",
@@ -41,7 +44,7 @@ class Calls:
     """The calls to the server, or to the servers, of a store."""
 
     def __init__(self, site: Site) -> None:
-        self._board: Board = Cluster(site) if site.kind == "cluster" else OneServer(site)
+        self._board: Board = _BOARDS[site.kind](site)
         self._change = self._board.kept if site.replicas else self._board.call
         self._parked: dict[str, Connection] = {}
         self.listeners: list[CallListener] = []

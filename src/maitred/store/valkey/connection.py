@@ -129,12 +129,13 @@ class Connection:
 
     `where` is the server's address, or what finds it each time that it is needed; a server that was found has
     to be a primary. `patience` is how long it may take for one answer; None for a connection on which it may
-    block.
+    block. `at` is the address of the server that it is connected to now, None if there is none.
     """
 
     def __init__(self, where: Address | Finder, *, patience: float | None = ANSWER_PATIENCE) -> None:
         self._where = where
         self._patience = patience
+        self.at: Address | None = None
         self._wire: Wire | None = None
         self._opening: asyncio.Task[Wire] | None = None
 
@@ -225,6 +226,7 @@ class Connection:
         except BaseException:
             wire.close()
             raise
+        self.at = at
         return wire
 
     @staticmethod
@@ -262,4 +264,4 @@ class Connection:
             self._opening = None
         if self._wire is not None:
             self._wire.close()
-            self._wire = None
+            self._wire = self.at = None

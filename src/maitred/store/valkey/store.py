@@ -120,6 +120,9 @@ class ValkeyStore(OutputVerbs, NoticeVerbs):
     async def put_shown(self, order: Order) -> tuple[Put | Refusal, View | None]:
         """Create or update a job and show it, in one round trip: the two calls leave together."""
         [answer], [view] = await asyncio.gather(self._put([order]), self.read([order.id]))
+        if view is None and isinstance(answer, Put):
+            # In a cluster that is in doubt one of the two may have had to wait.
+            [view] = await self.read([order.id])
         return answer, view
 
     async def release(self, id: str, nonce: int | None = None) -> None:
