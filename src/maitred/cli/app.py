@@ -1,13 +1,28 @@
 """The command line: every command in one place."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from maitred.cli import asking, batching, hearing, holding, keeping, keys, legacy, live, probing, telling
+from maitred.cli import (
+    asking,
+    batching,
+    benching,
+    completing,
+    hearing,
+    holding,
+    housing,
+    keeping,
+    keys,
+    legacy,
+    live,
+    probing,
+    submitting,
+)
 from maitred.cli.calling import KEY_FILE
-from maitred.cli.exits import HELP
+from maitred.cli.exits import HELP, INTERRUPTED
 
 app = typer.Typer(
     name="maitred",
@@ -16,17 +31,25 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(keeping.commands)
-app.add_typer(asking.commands)
-app.add_typer(holding.commands)
-app.add_typer(hearing.commands)
-app.add_typer(live.commands)
-app.add_typer(probing.commands)
-app.add_typer(telling.commands)
-app.add_typer(batching.commands, name="batch")
-app.add_typer(keys.commands)
-app.add_typer(keys.keys, name="keys")
-app.add_typer(legacy.commands, name="legacy")
+# In the order of the help.
+for part in (
+    submitting,
+    live,
+    asking,
+    hearing,
+    housing,
+    holding,
+    keys,
+    keeping,
+    probing,
+    benching,
+    completing,
+):
+    app.add_typer(part.commands)
+app.add_typer(live.glances)
+app.add_typer(batching.commands, name="batch", rich_help_panel="More commands")
+app.add_typer(keys.keys, name="keys", rich_help_panel="More commands")
+app.add_typer(legacy.commands, name="legacy", rich_help_panel="More commands")
 
 
 @app.callback(help="A fair job queue: a place in line for everyone, an honest wait, and nobody lost.")
@@ -46,4 +69,8 @@ def with_key(
 
 def main() -> None:
     """Run the command that was typed."""
-    app()
+    completing.ready_to_complete()
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

@@ -5,6 +5,7 @@ import json
 import sys
 import tomllib
 from base64 import b64encode
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,10 @@ from maitred.duration import parse as parse_duration
 from maitred.errors import ConfigError
 
 INPUT = "-"
+STDIN = "stdin"
+AT_ONCE = 1000
+# The most that a queue can be set to take.
+MOST_BYTES = 64 << 20
 
 
 def seconds(option: str, text: str) -> float:
@@ -52,16 +57,68 @@ def named(option: str, text: str) -> tuple[str, str]:
     return name, value
 
 
-def file_beside(path: Path) -> tuple[str, dict[str, str]]:
-    """Read a file that is to lie beside a program; `ConfigError` if that is not possible."""
+def files_beside(given: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Read what is to lie beside a program: files, directories with all in them, and the input.
+
+    Each is `PATH`, or `NAME=PATH` to lie there under another name; `-` is the input. `ConfigError` if one
+    cannot be read, two have one name, or all are more than any server takes.
+    """
+    files: dict[str, dict[str, str]] = {}
+    left = MOST_BYTES
+    for text in given:
+        for name, path in _laid_out(text):
+            if name in files:
+                raise ConfigError(f"--file: two files would lie there as {name!r}.")
+            content = _content(path, left)
+            left -= len(content)
+            files[name] = inline(content)
+    return files
+
+
+def _laid_out(text: str) -> Iterator[tuple[str, str]]:
+    """Give the files that one --file means, each with the name under which it is to lie there."""
+    name, equals, file = text.partition("=")
+    if not equals or Path(text).exists():
+        name, file = "", text
+    path = Path(file)
+    if file == INPUT or not path.is_dir():
+        yield name or (STDIN if file == INPUT else path.name), file
+        return
+    top = name or path.resolve().name
+    for found in sorted(path.rglob("*")):
+        if not found.is_dir():
+            yield f"{top}/{found.relative_to(path).as_posix()}", str(found)
+
+
+def _content(file: str, most: int) -> bytes:
+    """Read a file, or the input; no more of it than is needed to see that it is too large."""
     try:
-        content = path.read_bytes()
+        if file == INPUT:
+            content = sys.stdin.buffer.read(most + 1)
+        else:
+            with Path(file).open("rb") as laid:
+                content = laid.read(most + 1)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
+        raise ConfigError(f"{file} cannot be read: {error.strerror}.") from error
+    if len(content) > most:
+        raise ConfigError(
+            f"--file: with {file} there are more than {MOST_BYTES >> 20} MiB, which no queue takes; "
+            "let the program fetch it, or name it by url and sha256 in a script's files."
+        )
+    return content
+
+
+def inline(content: bytes) -> dict[str, str]:
+    """Give a file's content as JSON says it: as text, or in base64."""
     try:
-        return path.name, {"text": content.decode()}
+        return {"text": content.decode()}
     except UnicodeDecodeError:
-        return path.name, {"base64": b64encode(content).decode()}
+        return {"base64": b64encode(content).decode()}
+
+
+def at_once(bodies: list[Any]) -> Iterator[list[Any]]:
+    """Give as many bodies at a time as one call takes."""
+    return (bodies[first : first + AT_ONCE] for first in range(0, len(bodies), AT_ONCE))
 
 
 def batch_payload(file: str | None, *, jobs: bool) -> dict[str, Any]:

@@ -1,38 +1,11 @@
 """Calls about API keys: who they are, the secrets that callbacks are signed with, and who did what."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from maitred.client.calling import Caller
 from maitred.client.sending import key_path
 from maitred.wire import AuditEntry, KeyDocument, Page
-
-
-class KeyPort(Protocol):
-    """What can be asked about keys, of a server or of a store."""
-
-    async def keys(self) -> Page[KeyDocument]:
-        """List the keys."""
-
-    async def create_key(
-        self,
-        role: str,
-        *,
-        name: str = "",
-        queues: Sequence[str] = (),
-        submitters: Sequence[str] = (),
-        expires_in: float | None = None,
-    ) -> KeyDocument:
-        """Make a key."""
-
-    async def revoke_key(self, id: str) -> None:
-        """Let a key be good no longer."""
-
-    async def rotate_key(self, id: str, keep: float | None = None, *, new_key: bool = False) -> KeyDocument:
-        """Give a key a new callback secret, and perhaps a new key."""
-
-    async def audit(self, limit: int = 50, cursor: str | None = None) -> Page[AuditEntry]:
-        """Show who changed what, newest first."""
 
 
 class KeyCalls(Caller):
