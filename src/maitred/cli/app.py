@@ -71,6 +71,6 @@ def main() -> None:
     """Run the command that was typed."""
     completing.ready_to_complete()
     try:
-        app()
+        app(prog_name=completing.PROGRAM)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import secrets
-import signal
 import subprocess
 import sys
 import tempfile
@@ -33,44 +32,56 @@ ENDS = ("completed", "failed")
 @contextlib.contextmanager
 def private_house(slots: int) -> Iterator[Where]:
     """Open a house of our own for a while, whose workers have a handler that does nothing."""
+    words = ("up", "--port", "0", "--slots", str(slots), "--app", "maitred.cli.idle", "--json")
     with tempfile.TemporaryDirectory(prefix="maitred-bench-") as home:
-        environment = {name: text for name, text in os.environ.items() if not name.startswith("MAITRED_")}
-        source = str(Path(maitred.__file__).parents[1])
-        environment["PYTHONPATH"] = os.pathsep.join(
-            [source, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-        )
-        words = ("up", "--port", "0", "--slots", str(slots), "--app", "maitred.cli.idle", "--json")
-        with subprocess.Popen(
-            [sys.executable, "-m", "maitred", *words],
-            cwd=home,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            # A Ctrl-C is for us; we end it then.
-            start_new_session=True,
-        ) as up:
+        log = Path(home, "log")
+        with (
+            log.open("wb") as errors,
+            subprocess.Popen(
+                [sys.executable, "-m", "maitred", *words],
+                cwd=home,
+                env=_environment(),
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                # A Ctrl-C is for us; we end it then.
+                start_new_session=True,
+            ) as up,
+        ):
             try:
-                yield Where(server=_ready(up))
+                line = up.stdout.readline() if up.stdout else b""
+                if not line:
+                    raise ConfigError(f"The private house did not open: {log.read_text('utf-8').strip()}")
+                yield Where(server=json.loads(line)["ready"])
             finally:
-                up.send_signal(signal.SIGTERM)
-                up.communicate()
+                up.terminate()
 
 
-def _ready(up: "subprocess.Popen[str]") -> str:
-    line = up.stdout.readline() if up.stdout else ""
-    if not line:
-        raise ConfigError(f"The private house did not open: {up.communicate()[1].strip()}")
-    return str(json.loads(line)["ready"])
+def _environment() -> dict[str, str]:
+    """Give our own environment, without our own settings, in which this very program is found."""
+    others = {name: text for name, text in os.environ.items() if not name.startswith("MAITRED_")}
+    paths = [str(Path(maitred.__file__).parents[1]), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    return others | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
 class Bench:
-    """One measurement: so many jobs, submitted by so many at the same time, ended within so many seconds."""
+    """One measurement: so many jobs, submitted by so many at the same time, ended within so many seconds.
+
+    `apart`: nothing starts before all are submitted, so that each is measured by itself. That is for a queue
+    that nobody else uses.
+    """
 
     def __init__(
-        self, queue: str, jobs: int, clients: int, submitter: Mapping[str, str], within: float
+        self,
+        queue: str,
+        jobs: int,
+        clients: int,
+        submitter: Mapping[str, str],
+        within: float,
+        *,
+        apart: bool = False,
     ) -> None:
-        self._queue, self._jobs, self._clients, self._within = queue, jobs, clients, within
+        self._queue, self._jobs, self._clients = queue, jobs, clients
+        self._within, self._apart = within, apart
         self._submitter = dict(submitter)
         self._ids: list[str] = []
 
@@ -79,8 +90,12 @@ class Bench:
         async with self._batch(client) as batch:
             try:
                 async with asyncio.timeout(self._within):
+                    if self._apart:
+                        await client.pause(self._queue, "all jobs are submitted first")
                     took, calls = await self._submit(client, batch, run)
                     await client.seal_batch(self._queue, batch)
+                    if self._apart:
+                        await client.resume(self._queue)
                     await self._reported(client, batch)
             except TimeoutError:
                 return {"jobs": self._jobs, "completed": 0, "gave_up_after": self._within}
@@ -112,9 +127,13 @@ class Bench:
                 calls.append(time.perf_counter() - began)
 
         began = time.perf_counter()
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self._clients):
-                group.create_task(submit())
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self._clients):
+                    group.create_task(submit())
+        except BaseExceptionGroup as errors:
+            # They were all refused for one reason, which is told once.
+            raise errors.exceptions[0] from None
         return time.perf_counter() - began, calls
 
     async def _reported(self, client: Client, batch: str) -> None:

@@ -42,9 +42,9 @@ def bench(
 ) -> None:
     """Measure how fast jobs that do nothing are taken and run, and how long they wait.
 
-    Without --server it is a private house with an embedded store, which leaves nothing behind. A given server
-    gets the jobs as one batch, among all others that wait there; when they have ended they are deleted.
-    Ends with 1 if not all of them completed in time.
+    Without --server it is a private house with an embedded store, which leaves nothing behind: all jobs are
+    submitted before the first one starts. A given server gets them as one batch, among all others that wait
+    there; when they have ended they are deleted. Ends with 1 if not all of them completed in time.
     """
     from maitred.cli.bench import Bench, print_figures, private_house  # noqa: PLC0415
 
@@ -52,7 +52,9 @@ def bench(
     if given:
         _warn(where, jobs, yes=yes)
     run = {"handler": handler} if handler else {"command": ["true"]}
-    measured = Bench(where.queue, jobs, clients, submitter_of("--as", submitter), seconds("--within", within))
+    who, most = submitter_of("--as", submitter), seconds("--within", within)
+    queue = where.queue if given else options.DEFAULT_QUEUE
+    measured = Bench(queue, jobs, clients, who, most, apart=not given)
     with nullcontext(where) if given else private_house(slots) as house:
         figures = house.ask(lambda client: measured.run(client, run if given else {"handler": "nothing"}))
     where.print(figures, print_figures)

@@ -5,6 +5,7 @@ the tokens of their leases. A line about a job has its `job` and `queue`, and wh
 is its record and attempt.
 """
 
+from os import environ
 from typing import TextIO
 
 import structlog
@@ -29,7 +30,8 @@ def _for_people(output: TextIO) -> list[Processor]:
     return [
         structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=True),
         structlog.dev.ConsoleRenderer(
-            colors=output.isatty(), exception_formatter=structlog.dev.plain_traceback
+            colors=output.isatty() and not environ.get("NO_COLOR"),
+            exception_formatter=structlog.dev.plain_traceback,
         ),
     ]
 
