@@ -33,7 +33,7 @@ class Commands(typer.Typer):
         def adding(
             function: Callable[Concatenate[Group, P], None],
         ) -> Callable[Concatenate[Group, P], None]:
-            epilog = "\n\n".join(["For example:", *examples])
+            epilog = "\n\n".join(["For example:", *(f"$ {example}" for example in examples)])
             self.command(name, epilog=epilog, rich_help_panel=self._title)(expected(_with_group(function)))
             return function
 

@@ -24,7 +24,7 @@ INTERRUPTED = 130
 NOBODY_READS = 141
 
 HELP = (
-    "For example:\n\nmaitred up\n\nmaitred submit --wait -- echo hello\n\nmaitred line --json\n\n"
+    "For example:\n\n$ maitred up\n\n$ maitred submit --wait -- echo hello\n\n$ maitred line --json\n\n"
     "Each command's --help has more.\n\n"
     "Exit codes: 0 done · 1 refused or failed · 2 used wrongly, or wrong settings · 3 no server answers · "
     "4 not found · 5 the state of the job forbids it. With watch and submit --wait, those of "
