@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import typer
 
+import maitred
 from maitred.cli.app import app
 from maitred.cli.command import Commands
 from maitred.http.access import RULES
@@ -66,6 +67,10 @@ def test_every_command_and_option_says_what_it_is(name: str) -> None:
 def test_every_command_can_answer_in_json(name: str) -> None:
     options = {option for each in COMMANDS[name].params for option in each.opts}
     assert ("--json" in options) != (name in NOT_JSON)
+
+
+def test_the_version_is_told(terminal: Terminal) -> None:
+    assert terminal.runner.invoke(app, ["--version"]).stdout == f"maitred {maitred.__version__}\n"
 
 
 # Each call of HTTP.md, without its `/api/v1/queues/{queue}`, and the command that makes it.

@@ -47,6 +47,10 @@ def test_what_cannot_be_laid_there_is_refused_before_anything_is_sent(
     ):
         with pytest.raises(ConfigError, match=said):
             files_beside(wrong)
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "gone").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(ConfigError, match="is no file that can be sent"):
+        files_beside([str(tmp_path / "odd")])
     monkeypatch.setattr(given, "MOST_BYTES", 7)
     with pytest.raises(ConfigError, match="which no queue takes"):
         files_beside([str(tmp_path / "a"), f"b={tmp_path / 'a'}"])

@@ -20,6 +20,9 @@ def test_jobs_are_listed_by_what_they_are(served: Terminal) -> None:
     assert served.gets("jobs", "--metadata", "course=logic")["total"] == 1
     assert served.tells("jobs", "--metadata", "course=music") == "There is no such job."
     assert "and 1 more" in served.tells("jobs", "--limit", "1")
+    first = served.gets("jobs", "--limit", "1")
+    second = served.gets("jobs", "--limit", "1", "--cursor", first["next"])
+    assert {page["items"][0]["id"] for page in (first, second)} == {ada["id"], bob["id"]}
     assert served.types("jobs", "--state", "lost").exit_code == 1
 
 

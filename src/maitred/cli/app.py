@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+import maitred
 from maitred.cli import (
     asking,
     batching,
@@ -52,6 +53,12 @@ app.add_typer(keys.keys, name="keys", rich_help_panel="More commands")
 app.add_typer(legacy.commands, name="legacy", rich_help_panel="More commands")
 
 
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"maitred {maitred.__version__}")
+        raise typer.Exit
+
+
 @app.callback(help="A fair job queue: a place in line for everyone, an honest wait, and nobody lost.")
 def with_key(
     key_file: Annotated[
@@ -62,8 +69,12 @@ def with_key(
             help="A file with the API key to call with; else MAITRED_KEY.",
         ),
     ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="Tell which one this is.")
+    ] = False,
 ) -> None:
     """Note the file with the API key for the command."""
+    del version
     KEY_FILE.set(key_file)
 
 

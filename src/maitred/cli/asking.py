@@ -36,10 +36,11 @@ def jobs(
         list[str] | None, typer.Option("--metadata", help="name=text, as they were submitted with.")
     ] = None,
     limit: options.Limit = options.DEFAULT_LIMIT,
+    cursor: options.Cursor = None,
 ) -> None:
     """List jobs, also those that have ended."""
-    given = {"state": state, "key": key, "submitter": submitter, "batch": batch, "limit": str(limit)}
-    asked = {name: value for name, value in given.items() if value is not None}
+    given = {"state": state, "key": key, "submitter": submitter, "batch": batch, "cursor": cursor}
+    asked = {name: value for name, value in given.items() if value is not None} | {"limit": str(limit)}
     asked |= {f"metadata.{name}": text for name, text in map(_metadata, metadata or [])}
     where.tell(lambda client: client.jobs(where.queue, **asked), print_jobs)
 

@@ -6,12 +6,14 @@ that, one is started for the time of the question. Whoever has the store needs n
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
 from maitred import config
 from maitred.cli.in_process import InProcess
+from maitred.cli.logs import logging_to
 from maitred.client import Client
 from maitred.errors import StoreUnavailable
 from maitred.http import create_app
@@ -34,7 +36,7 @@ def ask_store(
     data: Path, store: str | None, question: Callable[[Client], Awaitable[T]], *, make: bool = False
 ) -> T:
     """Ask the store itself; `make` a data directory for it where there is none, or else refuse."""
-    with contextlib.ExitStack() as running:
+    with logging_to(sys.stderr), contextlib.ExitStack() as running:
         url = store or config.load().store.url
         if url is None:
             try:

@@ -147,10 +147,11 @@ def list_(
         str | None, typer.Option("--external-id", help="The one that was submitted by this name.")
     ] = None,
     limit: options.Limit = options.DEFAULT_LIMIT,
+    cursor: options.Cursor = None,
 ) -> None:
     """List batches, newest first."""
-    query = {"state": state, "external_id": external_id, "limit": str(limit)}
-    asked = {name: value for name, value in query.items() if value is not None}
+    query = {"state": state, "external_id": external_id, "cursor": cursor}
+    asked = {name: value for name, value in query.items() if value is not None} | {"limit": str(limit)}
     where.tell(lambda client: client.batches(where.queue, **asked), print_batches)
 
 

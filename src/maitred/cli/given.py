@@ -87,6 +87,8 @@ def _laid_out(text: str) -> Iterator[tuple[str, str]]:
     top = name or path.resolve().name
     for found in sorted(path.rglob("*")):
         if not found.is_dir():
+            if not found.is_file():
+                raise ConfigError(f"--file: {found} is no file that can be sent.")
             yield f"{top}/{found.relative_to(path).as_posix()}", str(found)
 
 

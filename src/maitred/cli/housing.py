@@ -27,20 +27,24 @@ commands = Commands("Queues")
 @commands.add(
     "maitred line", "maitred line --queue render -n 100", "maitred line --json | jq -r .items[].key"
 )
-def line(where: InQueue, *, limit: options.Limit = options.DEFAULT_LIMIT) -> None:
+def line(
+    where: InQueue, *, limit: options.Limit = options.DEFAULT_LIMIT, cursor: options.Cursor = None
+) -> None:
     """Show the queue in one line, and who waits, in line order."""
 
     async def look(client: Client) -> tuple[Page[JobDocument | OthersJob], QueueDocument]:
-        return await client.line(where.queue, limit), await client.queue(where.queue)
+        return await client.line(where.queue, limit, cursor), await client.queue(where.queue)
 
     page, queue = where.ask(look)
     where.print(page, lambda _: print_line(page, queue))
 
 
 @commands.add("maitred running", "maitred running --queue render --json")
-def running(where: InQueue, *, limit: options.Limit = options.DEFAULT_LIMIT) -> None:
+def running(
+    where: InQueue, *, limit: options.Limit = options.DEFAULT_LIMIT, cursor: options.Cursor = None
+) -> None:
     """Show what runs: since when, for how long it may, and on which worker."""
-    where.tell(lambda client: client.running(where.queue, limit), print_running)
+    where.tell(lambda client: client.running(where.queue, limit, cursor), print_running)
 
 
 @commands.add("maitred queues")

@@ -130,9 +130,11 @@ def _kept(keep: str | None) -> float | None:
 
 
 @commands.add("maitred audit", "maitred audit -n 100 --json | jq -r .items[].action")
-def audit(where: Where, *, limit: options.Limit = options.DEFAULT_LIMIT) -> None:
+def audit(
+    where: Where, *, limit: options.Limit = options.DEFAULT_LIMIT, cursor: options.Cursor = None
+) -> None:
     """Show who changed what, newest first."""
-    where.tell(lambda client: client.audit(limit), _print_audit, or_store=True)
+    where.tell(lambda client: client.audit(limit, cursor), _print_audit, or_store=True)
 
 
 def _print_audit(page: Page[AuditEntry]) -> None:

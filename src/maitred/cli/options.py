@@ -47,6 +47,9 @@ Json = Annotated[
 ]
 Version = Annotated[int | None, typer.Option("--version", min=1, help="An older version.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="How many at most.")]
+Cursor = Annotated[
+    str | None, typer.Option("--cursor", help="Go on after an earlier answer: its `next`, as --json has it.")
+]
 Submitter = Annotated[str | None, typer.Option("--as", help="user:ID or team:ID; else your login name.")]
 Files = Annotated[
     list[str] | None,
