@@ -1,6 +1,5 @@
 """The command line: every command in one place."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +22,7 @@ from maitred.cli import (
     submitting,
 )
 from maitred.cli.calling import KEY_FILE
-from maitred.cli.exits import HELP, INTERRUPTED
+from maitred.cli.exits import HELP
 
 app = typer.Typer(
     name="maitred",
@@ -78,10 +77,7 @@ def with_key(
     KEY_FILE.set(key_file)
 
 
-def main() -> None:
-    """Run the command that was typed."""
+def run() -> None:
+    """Run the command that was typed, or answer a shell that completes one."""
     completing.ready_to_complete()
-    try:
-        app(prog_name=completing.PROGRAM)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+    app(prog_name=completing.PROGRAM)

@@ -1,13 +1,12 @@
 """The command that measures: bench."""
 
 import sys
-from contextlib import nullcontext
 from typing import Annotated
 
 import typer
 
 from maitred.cli import options
-from maitred.cli.calling import InQueue
+from maitred.cli.calling import Server, Where
 from maitred.cli.command import Commands
 from maitred.cli.given import seconds, submitter_of
 from maitred.cli.printing import say
@@ -20,8 +19,9 @@ commands = Commands("Running it")
     "maitred bench", "maitred bench --jobs 10000 --slots 16", "maitred bench --server 127.0.0.1:7500"
 )
 def bench(
-    where: InQueue,
+    at: Server,
     *,
+    queue: options.Queue = options.DEFAULT_QUEUE,
     jobs: Annotated[int, typer.Option("--jobs", min=1, max=100_000, help="How many to submit.")] = 1000,
     clients: Annotated[
         int, typer.Option("--clients", min=1, max=256, help="How many submit at the same time.")
@@ -39,6 +39,7 @@ def bench(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Do not ask before a given server is used.")
     ] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Measure how fast jobs that do nothing are taken and run, and how long they wait.
 
@@ -48,24 +49,24 @@ def bench(
     """
     from maitred.cli.bench import Bench, print_figures, private_house  # noqa: PLC0415
 
-    given = bool(where.server or where.local or where.store)
-    if given:
-        _warn(where, jobs, yes=yes)
-    run = {"handler": handler} if handler else {"command": ["true"]}
     who, most = submitter_of("--as", submitter), seconds("--within", within)
-    queue = where.queue if given else options.DEFAULT_QUEUE
-    measured = Bench(queue, jobs, clients, who, most, apart=not given)
-    with nullcontext(where) if given else private_house(slots) as house:
-        figures = house.ask(lambda client: measured.run(client, run if given else {"handler": "nothing"}))
-    where.print(figures, print_figures)
+    if at.server:
+        _warn(at.server, queue, jobs, yes=yes)
+        run = {"handler": handler} if handler else {"command": ["true"]}
+        measured = Bench(queue, jobs, clients, who, most)
+        figures = Where(server=at.server).ask(lambda client: measured.run(client, run))
+    else:
+        measured = Bench(options.DEFAULT_QUEUE, jobs, clients, who, most, apart=True)
+        with private_house(slots) as house:
+            figures = house.ask(lambda client: measured.run(client, {"handler": "nothing"}))
+    Where(as_json=as_json).print(figures, print_figures)
     if figures["completed"] < jobs:
         raise typer.Exit(1)
 
 
-def _warn(where: InQueue, jobs: int, *, yes: bool) -> None:
+def _warn(server: str, queue: str, jobs: int, *, yes: bool) -> None:
     """Say what a given server will have to bear; go on only if that is wanted."""
-    at = where.server or "the store"
-    say(f"maitred: {jobs} jobs go into {where.queue!r} at {at}, where others may have to wait.", err=True)
+    say(f"maitred: {jobs} jobs go into {queue!r} at {server}, where others may have to wait.", err=True)
     if yes:
         return
     if not sys.stdin.isatty():

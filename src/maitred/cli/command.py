@@ -34,10 +34,17 @@ class Commands(typer.Typer):
             function: Callable[Concatenate[Group, P], None],
         ) -> Callable[Concatenate[Group, P], None]:
             epilog = "\n\n".join(["For example:", *(f"$ {example}" for example in examples)])
-            self.command(name, epilog=epilog, rich_help_panel=self._title)(expected(_with_group(function)))
+            add = self.command(name, help=_told(function), epilog=epilog, rich_help_panel=self._title)
+            add(expected(_with_group(function)))
             return function
 
         return adding
+
+
+def _told(function: Callable[..., None]) -> str:
+    """Give what a function says of itself, each paragraph on one line, for a screen of any width."""
+    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    return "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
 
 
 def _with_group(function: Callable[Concatenate[Group, P], None]) -> Callable[..., None]:

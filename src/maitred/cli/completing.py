@@ -28,7 +28,7 @@ class Shell(StrEnum):
     "maitred completion zsh > ~/.zfunc/_maitred",
     "maitred completion fish > ~/.config/fish/completions/maitred.fish",
 )
-def completion(shell: Annotated[Shell, typer.Argument(help="The shell that it is for.")]) -> None:
+def completion(shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")]) -> None:
     """Print what teaches a shell to complete commands, options and the names of queues.
 
     For bash put the first example into ~/.bashrc; for zsh the directory must be in `fpath` before `compinit`.
