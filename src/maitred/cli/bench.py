@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +66,8 @@ def _environment() -> dict[str, str]:
 class Bench:
     """One measurement: so many jobs, submitted by so many at the same time, ended within so many seconds.
 
-    `apart`: nothing starts before all are submitted, so that each is measured by itself. That is for a queue
-    that nobody else uses.
+    In a queue of our `own` nothing starts before all are submitted, so that each is measured by itself, and
+    nothing is deleted: the queue itself goes.
     """
 
     def __init__(
@@ -78,28 +78,27 @@ class Bench:
         submitter: Mapping[str, str],
         within: float,
         *,
-        apart: bool = False,
+        own: bool = False,
     ) -> None:
         self._queue, self._jobs, self._clients = queue, jobs, clients
-        self._within, self._apart = within, apart
+        self._within, self._own = within, own
         self._submitter = dict(submitter)
-        self._ids: list[str] = []
 
     async def run(self, client: Client, run: Mapping[str, Any]) -> dict[str, Any]:
         """Measure, and delete what was made for it, however it ends."""
         async with self._batch(client) as batch:
             try:
                 async with asyncio.timeout(self._within):
-                    if self._apart:
+                    if self._own:
                         await client.pause(self._queue, "all jobs are submitted first")
                     took, calls = await self._submit(client, batch, run)
                     await client.seal_batch(self._queue, batch)
-                    if self._apart:
+                    if self._own:
                         await client.resume(self._queue)
                     await self._reported(client, batch)
             except TimeoutError:
                 return {"jobs": self._jobs, "completed": 0, "gave_up_after": self._within}
-            return self._figures(took, calls, [job async for job in self._ended(client, batch)])
+            return self._figures(took, calls, [job async for job in self._jobs_of(client, batch)])
 
     @contextlib.asynccontextmanager
     async def _batch(self, client: Client) -> AsyncIterator[str]:
@@ -108,40 +107,44 @@ class Bench:
         try:
             yield batch
         finally:
-            await self._clean_up(client, batch)
+            if not self._own:
+                await self._clean_up(client, batch)
 
     async def _submit(self, client: Client, batch: str, run: Mapping[str, Any]) -> tuple[float, list[float]]:
         """Submit all jobs; give the time that it took, and that of each call."""
-        keys, calls = iter(range(self._jobs)), list[float]()
+        calls: list[float] = []
+        body = {"submitter": self._submitter, "batch": batch, "run": run}
 
-        async def submit() -> None:
-            for number in keys:
-                body = {
-                    "key": f"{batch}/bench-{number}",
-                    "submitter": self._submitter,
-                    "batch": batch,
-                    "run": run,
-                }
-                began = time.perf_counter()
-                self._ids.append((await client.put(self._queue, body)).id)
-                calls.append(time.perf_counter() - began)
+        async def submit(key: str) -> None:
+            began = time.perf_counter()
+            await client.put(self._queue, {**body, "key": key})
+            calls.append(time.perf_counter() - began)
 
         began = time.perf_counter()
+        await self._at_once((f"{batch}/bench-{number}" for number in range(self._jobs)), submit)
+        return time.perf_counter() - began, calls
+
+    async def _at_once(self, names: Iterator[str], act: Callable[[str], Awaitable[None]]) -> None:
+        """Do something for each, so many at the same time."""
+
+        async def acting() -> None:
+            for name in names:
+                await act(name)
+
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(self._clients):
-                    group.create_task(submit())
+                    group.create_task(acting())
         except BaseExceptionGroup as errors:
             # They were all refused for one reason, which is told once.
             raise errors.exceptions[0] from None
-        return time.perf_counter() - began, calls
 
     async def _reported(self, client: Client, batch: str) -> None:
         async with contextlib.aclosing(client.batch_events(self._queue, batch)) as events:
             async for _ in events:
                 pass
 
-    async def _ended(self, client: Client, batch: str) -> AsyncIterator[JobDocument]:
+    async def _jobs_of(self, client: Client, batch: str) -> AsyncIterator[JobDocument]:
         query = {"batch": batch, "limit": str(PAGE)}
         while True:
             page = await client.jobs(self._queue, **query)
@@ -153,13 +156,18 @@ class Bench:
             query["cursor"] = page.next
 
     async def _clean_up(self, client: Client, batch: str) -> None:
-        """Delete the batch; where not all of its jobs have ended, these first."""
+        """Delete the batch, and before it those jobs that have not ended; once it is sealed no more come in."""
+
+        async def remove(id: str) -> None:
+            # It is gone already, or it has ended meanwhile.
+            with contextlib.suppress(NotFound, Conflict):
+                await client.remove(self._queue, id)
+
         if (await client.batch(self._queue, batch)).state not in ENDS:
-            for id in self._ids:
-                with contextlib.suppress(NotFound, Conflict):
-                    await client.remove(self._queue, id)
             with contextlib.suppress(Conflict):
                 await client.seal_batch(self._queue, batch)
+            unended = [job.id async for job in self._jobs_of(client, batch) if job.state not in ENDS]
+            await self._at_once(iter(unended), remove)
             await self._reported(client, batch)
         await client.remove_batch(self._queue, batch)
 

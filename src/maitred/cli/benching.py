@@ -56,7 +56,7 @@ def bench(
         measured = Bench(queue, jobs, clients, who, most)
         figures = Where(server=at.server).ask(lambda client: measured.run(client, run))
     else:
-        measured = Bench(options.DEFAULT_QUEUE, jobs, clients, who, most, apart=True)
+        measured = Bench(options.DEFAULT_QUEUE, jobs, clients, who, most, own=True)
         with private_house(slots) as house:
             figures = house.ask(lambda client: measured.run(client, {"handler": "nothing"}))
     Where(as_json=as_json).print(figures, print_figures)
