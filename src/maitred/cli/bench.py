@@ -156,7 +156,7 @@ class Bench:
             query["cursor"] = page.next
 
     async def _clean_up(self, client: Client, batch: str) -> None:
-        """Delete the batch, and before it those jobs that have not ended; once it is sealed no more come in."""
+        """Delete the batch, and before it the jobs that have not ended; once it is sealed no more come."""
 
         async def remove(id: str) -> None:
             # It is gone already, or it has ended meanwhile.
