@@ -49,6 +49,7 @@ _RULES = {
     "version": "must be a whole number from 1 on",
     "from": "must be a whole number from 1 on",
     "type": "must be user or team",
+    "event": "must be queue, state, output, progress, result, batch or reset",
 }
 
 
@@ -85,6 +86,7 @@ def create_app(
     desk.stores.on_call(metrics.calls.note)
     for routes in (jobs, output, holds, events, batches, queues, keys, sessions, health):
         app.include_router(routes.router)
+    app.include_router(events.everything)
     app.add_middleware(Audited, audit=desk.audit)
     app.add_middleware(WholeSegments)
     if tracing.INSTALLED:

@@ -11,7 +11,6 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from maitred.service.telling import Telling, Told
-from maitred.wire import encode_json
 
 EVENT_STREAM = "text/event-stream"
 HEARTBEAT = 15.0
@@ -23,7 +22,7 @@ _RETRY = b"retry: 1000\n\n"
 def event_text(told: Told) -> bytes:
     """Write one event."""
     id = b"" if told.id is None else b"id: %b\n" % told.id.encode()
-    return b"%bevent: %b\ndata: %b\n\n" % (id, told.event.encode(), encode_json(told.data))
+    return b"%bevent: %b\ndata: %b\n\n" % (id, told.event.encode(), told.body)
 
 
 class EventStream(StreamingResponse):

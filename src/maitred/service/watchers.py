@@ -74,7 +74,7 @@ class Watchers:
         picture = self._foresight.picture
         if picture is None:
             raise StoreUnavailable
-        at = picture.last
+        at = max(picture.last, self._foresight.recent.since or picture.last)
         [view] = await self._store.read([id], version or (mark.version if mark else None))
         if view is None:
             raise UnknownJob(self._store.queue, id)
@@ -100,6 +100,7 @@ class Watchers:
             # From the reading of what happened lately up to here nobody else had a turn.
             self._by_record.setdefault(watch.record, []).append(watch)
             watch.leave = partial(self.leave, watch)
+            watch.opened()
             self._touch(watch)
             self._tell_places([watch])
             if watch.keeps:

@@ -220,6 +220,9 @@ class PassingOn(ABC):
     async def read(self, ids: Sequence[str], version: int | None = None) -> list[View | None]:
         return await (await self._target()).read(ids, version)
 
+    async def records(self, records: Sequence[int]) -> dict[int, View]:
+        return await (await self._target()).records(records)
+
     async def running(self) -> list[View]:
         return await (await self._target()).running()
 

@@ -364,6 +364,9 @@ class Store(Protocol):
     async def read(self, ids: Sequence[str], version: int | None = None) -> list[View | None]:
         """Show jobs by id."""
 
+    async def records(self, records: Sequence[int]) -> dict[int, View]:
+        """Show jobs by their records, as events name them; what is gone is left out."""
+
     async def running(self) -> list[View]:
         """Show the jobs that run, in the order of their starts."""
 

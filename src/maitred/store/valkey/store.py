@@ -219,6 +219,11 @@ class ValkeyStore(OutputVerbs, NoticeVerbs):
         shown = Page.read(*page)
         return [decode_view(view, shown) if view else None for view in views]
 
+    async def records(self, records: Sequence[int]) -> dict[int, View]:
+        """Show jobs by their records."""
+        *page, views = await self._call("records", *(record.to_bytes(8, "big") for record in records))
+        return {view.job.record: view for view in decode_views(views, Page.read(*page))}
+
     async def running(self) -> list[View]:
         """Show the jobs that run, in the order of their starts."""
         *page, views = await self._call("running")
