@@ -132,7 +132,7 @@ async def _refused(_request: Request, error: Exception) -> Response:
 async def _faulty(_request: Request, error: Exception) -> Response:
     """Say which parts of the path and query are wrong; bodies are checked elsewhere."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - how it is registered
-    names = [str(detail["loc"][-1]) for detail in error.errors()]
+    names = [str(detail["loc"][1]) for detail in error.errors()]
     faults = [Fault(name, _RULES.get(name, "is not allowed here")) for name in names]
     return problem_answer(problem_of(InvalidJob(faults)))
 

@@ -5,15 +5,20 @@ keeps the connection open. The stream ends after the last event; a browser that 
 204, by which it knows that there is no more.
 """
 
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 
 from starlette.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from maitred.service.telling import Telling, Told
 
 EVENT_STREAM = "text/event-stream"
 HEARTBEAT = 15.0
+# A reader that takes nothing for so many seconds is given up.
+STALLED = 60.0
 _HEARTBEAT = b": still here\n\n"
 # How long a browser waits before it comes back, in milliseconds.
 _RETRY = b"retry: 1000\n\n"
@@ -36,12 +41,22 @@ class EventStream(StreamingResponse):
         super().__init__(_texts(watch, stay), headers=headers, media_type=EVENT_STREAM)
         self._watch = watch
 
+    async def stream_response(self, send: Send) -> None:
+        """Send events for as long as the reader takes them."""
+        with contextlib.suppress(TimeoutError):
+            await super().stream_response(partial(_send_soon, send))
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until all is told or the reader has gone."""
         try:
             await super().__call__(scope, receive, send)
         finally:
             self._watch.leave()
+
+
+async def _send_soon(send: Send, message: Message) -> None:
+    async with asyncio.timeout(STALLED):
+        await send(message)
 
 
 async def _texts(watch: Telling, stay: Callable[[], Awaitable[bool]]) -> AsyncIterator[bytes]:

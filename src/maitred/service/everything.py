@@ -49,12 +49,13 @@ class EverythingWatch(Telling):
     wanted: Collection[str] | None = None
     base: int = 0
     positions: dict[str, Position] = field(default_factory=dict)
+    held_back: bool = False
     _based: float = 0.0
 
-    @property
-    def full(self) -> bool:
-        """Tell whether enough waits for its reader."""
-        return self.unread > FULL
+    def takes(self) -> bool:
+        """Tell whether more can be told; while enough waits for its reader it is held back."""
+        self.held_back = self.held_back or self.unread > FULL
+        return not self.held_back
 
     def sees(self, queue: str) -> bool:
         """Tell whether a queue is watched."""
@@ -62,9 +63,9 @@ class EverythingWatch(Telling):
 
     async def next(self, timeout: float) -> Told | None:
         """Wait for the next event, as any watcher does; a slow reader is told more when it has read."""
-        waited = self.full
         told = await super().next(timeout)
-        if waited and not self.full:
+        if self.held_back and self.unread <= FULL // 2:
+            self.held_back = False
             self.everything.wake(self)
         return told
 
@@ -81,7 +82,7 @@ class EverythingWatch(Telling):
         since = self.positions[queue]
         for at, news in story:
             if at > since:
-                if self.full:
+                if not self.takes():
                     return
                 self.tell(queue, at, news)
         self.positions[queue] = max(since, end)
@@ -198,7 +199,7 @@ class Teller:
 
     def _is_behind(self, watch: EverythingWatch) -> bool:
         at = watch.positions.get(self._store.queue)
-        return bool(at and not watch.full and at < Position(self._foresight.recent.last))
+        return bool(at and at < Position(self._foresight.recent.last) and watch.takes())
 
 
 def _wanted_by(watches: Sequence[EverythingWatch]) -> Collection[str] | None:

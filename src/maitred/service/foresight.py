@@ -123,6 +123,14 @@ class Foresight:
                     await self._told.wait()
                     missing = [view for view in missing if self._untold(view)]
 
+    async def hear_up_to(self, number: int) -> None:
+        """Wait, but not for long, until the entry with this number was heard."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                while self.recent.number < number:
+                    self._wanted.set()
+                    await self._told.wait()
+
     def hurry(self) -> None:
         """Let nothing gather that is told next: somebody waits for it."""
         self._wanted.set()

@@ -78,7 +78,12 @@ class Known:
         events = [event for each in happenings for event in each.events]
         records = list(dict.fromkeys(event.record for event in events if isinstance(event, _READ)))
         for first in range(0, len(records), READ_AT_ONCE):
-            self.views |= await store.records(records[first : first + READ_AT_ONCE])
+            part = records[first : first + READ_AT_ONCE]
+            found = await store.records(part)
+            self.views |= found.views
+            if len(found.views) < len(part):
+                # What is gone is told by now, with its id.
+                await self.foresight.hear_up_to(found.number)
         if wanted is None or not SPOKEN.isdisjoint(wanted):
             for record, first in _spoken(events).items():
                 if view := self.views.get(record):

@@ -45,6 +45,7 @@ from maitred.store.port import (
     EndedPage,
     LinePage,
     Progress,
+    Records,
     ScriptTime,
     Status,
     SubmitterView,
@@ -204,10 +205,11 @@ class MemoryStore(OutputVerbs):
         """Show jobs by id."""
         return [self._find(id, version) for id in ids]
 
-    async def records(self, records: Sequence[int]) -> dict[int, View]:
+    async def records(self, records: Sequence[int]) -> Records:
         """Show jobs by their records."""
         jobs = self._house.jobs
-        return {record: self._view(jobs[record]) for record in records if record in jobs}
+        found = {record: self._view(jobs[record]) for record in records if record in jobs}
+        return Records(found, self._told)
 
     async def running(self) -> list[View]:
         """Show the jobs that run, in the order of their starts."""
