@@ -23,7 +23,7 @@ def ask(server: str | None, data: Path, question: Callable[[Client], Awaitable[T
     """Ask the server that is named or noted; `ServerUnreachable` if there is none."""
 
     async def asking() -> T:
-        async with Client(find_server(server, data), key=find_key()) as client:
+        async with Client(find_server(server, data), key=find_key(), retries=()) as client:
             return await question(client)
 
     return asyncio.run(asking())

@@ -66,6 +66,7 @@ from maitred.wire.events import (
 from maitred.wire.everything import (
     EVERYTHING,
     BatchNewsEvent,
+    EventName,
     EverythingEvent,
     JobOutputEvent,
     JobProgressEvent,
@@ -74,6 +75,7 @@ from maitred.wire.everything import (
     QueueEvent,
     QueueResetEvent,
 )
+from maitred.wire.options import JobOptions, body_of, submitter_of
 from maitred.wire.request import (
     CancelBody,
     CheckBody,
@@ -111,6 +113,7 @@ __all__ = [
     "DurationBody",
     "Erc",
     "Estimate",
+    "EventName",
     "EverythingEvent",
     "HandlerRun",
     "Heard",
@@ -118,6 +121,7 @@ __all__ = [
     "HoldBody",
     "JobBody",
     "JobDocument",
+    "JobOptions",
     "JobOutputEvent",
     "JobProgressEvent",
     "JobResultEvent",
@@ -160,6 +164,7 @@ __all__ = [
     "TimelineEntry",
     "WatchEvent",
     "WorkerDocument",
+    "body_of",
     "check_body",
     "completed",
     "decode_body",
@@ -170,4 +175,5 @@ __all__ = [
     "parse_body",
     "parse_request",
     "read_batch",
+    "submitter_of",
 ]

@@ -88,6 +88,8 @@ EverythingEvent = (
     | QueueResetEvent
 )
 
+EventName = Literal["queue", "state", "output", "progress", "result", "batch", "reset"]
+
 EVERYTHING: dict[str, type[EverythingEvent]] = {
     kind.model_fields["event"].default: kind for kind in get_args(EverythingEvent)
 }

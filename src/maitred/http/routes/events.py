@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query
 from pydantic import BaseModel
@@ -11,7 +11,7 @@ from starlette.responses import Response
 from maitred.http.describe import answers, ref
 from maitred.http.incoming import Name, TheCaller, TheDesk, Version, only_known
 from maitred.http.sse import EVENT_STREAM, EventStream
-from maitred.wire import EVENTS, EVERYTHING
+from maitred.wire import EVENTS, EVERYTHING, EventName
 
 router = APIRouter(
     prefix="/api/v1/queues/{queue}/jobs",
@@ -65,9 +65,6 @@ async def events(
     return (
         Response(status_code=204) if watch is None else EventStream(watch, partial(desk.door.still, caller))
     )
-
-
-EventName = Literal["queue", "state", "output", "progress", "result", "batch", "reset"]
 
 
 @everything.get("", summary="Watch everything", responses={**answers({}, 404, 422), 200: _stream(EVERYTHING)})
