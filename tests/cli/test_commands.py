@@ -124,10 +124,11 @@ CALLS = {
     "DELETE /api/v1/keys/{id}": "keys revoke",
     "POST /api/v1/keys/{id}/rotate": "keys rotate",
     "GET /api/v1/audit": "audit",
+    "GET /api/v1/events": "events",
     "GET /readyz": "health",
 }
-# For probes and scrapers, and the stream of everything, which is for dashboards.
-NO_COMMAND = {"GET /healthz", "GET /metrics", "GET /api/v1/events"}
+# For probes and scrapers.
+NO_COMMAND = {"GET /healthz", "GET /metrics"}
 
 
 def test_every_call_has_a_command() -> None:

@@ -78,7 +78,7 @@ class Where(Server):
             show(answer)
 
     async def _ask(self, question: Callable[[Client], Awaitable[T]]) -> T:
-        async with Client(self.address(), key=find_key()) as client:
+        async with Client(self.address(), key=find_key(), retries=()) as client:
             return await question(client)
 
 

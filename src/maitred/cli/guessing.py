@@ -15,7 +15,7 @@ def queue_names(incomplete: str, ctx: Any) -> list[str]:
 
     async def ask() -> list[str]:
         server, data = ctx.params.get("server"), ctx.params.get("data")
-        async with Client(find_server(server, data), key=find_key()) as client:
+        async with Client(find_server(server, data), key=find_key(), retries=()) as client:
             return [queue.name for queue in (await client.queues()).items]
 
     async def ask_briefly() -> list[str]:

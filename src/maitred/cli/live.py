@@ -1,20 +1,21 @@
 """The commands that stay: watch a job, sit at a session, and look at the whole queue at a glance."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
 from maitred.cli import options
 from maitred.cli.asking import ID
-from maitred.cli.calling import InQueue, Server
+from maitred.cli.calling import InQueue, Server, Where
 from maitred.cli.command import Commands
 from maitred.cli.exits import INTERRUPTED
 from maitred.cli.given import files_beside, submitter_of
+from maitred.cli.guessing import queue_names
 from maitred.cli.printing import console, say
 from maitred.cli.waiting import exit_status, left_alone
 from maitred.client import Client
-from maitred.wire import JobDocument
+from maitred.wire import EventName, JobDocument
 
 commands = Commands("Jobs")
 glances = Commands("Queues")
@@ -103,3 +104,26 @@ def top(
         where.ask(lambda client: view.look_on(client, where.queue, limit))
     frame = where.ask(lambda client: view.look(client, where.queue, limit))
     where.print(frame.document(), lambda _: view.print_frame(frame, limit))
+
+
+@glances.add("maitred events", "maitred events --queue render --event state --event batch --json | jq -r .id")
+def events(
+    where: Where,
+    *,
+    queue: Annotated[
+        list[str] | None,
+        typer.Option("--queue", "-q", autocompletion=queue_names, help="Only of this queue; again for more."),
+    ] = None,
+    event: Annotated[
+        list[str] | None,
+        typer.Option("--event", help=f"Only these: {', '.join(get_args(EventName))}; again for more."),
+    ] = None,
+    last: Annotated[
+        str | None, typer.Option("--after", help="Go on after this event: its `event_id`, as --json has it.")
+    ] = None,
+) -> None:
+    """Tell what happens in all queues, a line for each event, until Ctrl-C."""
+    from maitred.cli import telling  # noqa: PLC0415
+
+    names = telling.event_names(event or [])
+    where.ask(lambda client: telling.tell_events(client, queue or [], names, last, as_json=where.as_json))

@@ -1,31 +1,19 @@
 """The sync face of a queue: the same coroutines, run on a loop in a thread of their own.
 
 It is not a second implementation: each method here is made from the one of `Queue`, and has its arguments,
-its answer and its errors. The thread is started at first use, serves all queues of the process, and does not
-keep the process alive. A process that was forked starts its own.
+its answer and its errors.
 """
 
 import asyncio
-import os
-import threading
 from collections.abc import Callable, Coroutine
-from functools import cache, wraps
+from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from maitred.background import background, wait_for
 from maitred.service.queue import Queue
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-@cache
-def _background() -> asyncio.AbstractEventLoop:
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="maitred-sync", daemon=True).start()
-    return loop
-
-
-os.register_at_fork(after_in_child=_background.cache_clear)
 
 
 def _blocking(
@@ -33,9 +21,7 @@ def _blocking(
 ) -> Callable[Concatenate["SyncQueue", P], T]:
     @wraps(method)
     def call(self: "SyncQueue", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        loop = _background()
-        coroutine = method(self.on(loop), *args, **kwargs)
-        return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+        return wait_for(method(self.on(background()), *args, **kwargs))
 
     return call
 
