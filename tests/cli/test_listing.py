@@ -73,6 +73,8 @@ def test_many_jobs_are_submitted_at_once_and_each_refusal_is_told(served: Termin
     told = served.types("submit-many", str(file))
     assert (told.exit_code, told.stdout) == (1, "default: 2 created, 1 refused.\n")
     assert told.stderr.startswith("job 3: refused: ")
+    file.write_text(json.dumps([*bodies, 7]))
+    assert "item 3 of" in served.types("submit-many", str(file)).stderr
     file.write_text(json.dumps(bodies))
     assert [each["outcome"] for each in served.gets("submit-many", str(file))["items"]] == [
         "updated",

@@ -16,11 +16,9 @@ from maitred.cli.batch_printing import (
 from maitred.cli.calling import InQueue
 from maitred.cli.command import Commands
 from maitred.cli.exits import INTERRUPTED
-from maitred.cli.given import at_once, batch_payload, job_bodies, named, pair, seconds, submitter_of
+from maitred.cli.given import batch_payload, job_bodies, named, pair, seconds, submitter_of
 from maitred.cli.printing import say
 from maitred.client import Client
-from maitred.errors import MaitredError
-from maitred.wire import JobDocument
 
 commands = Commands(help="Jobs that are submitted together, and have one report.", no_args_is_help=True)
 BID = "bid0000000001"
@@ -116,11 +114,7 @@ def add(
 ) -> None:
     """Add jobs to an open batch; a key that it has is passed over. Ends with 1 if one was refused."""
     bodies = job_bodies(file)
-
-    async def adding(client: Client) -> list[JobDocument | MaitredError]:
-        return [answer for some in at_once(bodies) for answer in await client.add_jobs(where.queue, id, some)]
-
-    answers = where.ask(adding)
+    answers = where.ask(lambda client: client.add_jobs(where.queue, id, bodies))
     where.print(answers_document(answers), lambda _: print_answers(id, answers))
     if any_refused(answers):
         raise typer.Exit(1)

@@ -25,7 +25,6 @@ from maitred.client import Client
 from maitred.errors import ConfigError, Conflict, NotFound
 from maitred.wire import JobDocument
 
-PAGE = 500
 ENDS = ("completed", "failed")
 
 
@@ -95,10 +94,10 @@ class Bench:
                     await client.seal_batch(self._queue, batch)
                     if self._own:
                         await client.resume(self._queue)
-                    await self._reported(client, batch)
+                    await client.wait_batch(self._queue, batch)
             except TimeoutError:
                 return {"jobs": self._jobs, "completed": 0, "gave_up_after": self._within}
-            return self._figures(took, calls, [job async for job in self._jobs_of(client, batch)])
+            return self._figures(took, calls, await self._jobs_of(client, batch))
 
     @contextlib.asynccontextmanager
     async def _batch(self, client: Client) -> AsyncIterator[str]:
@@ -139,21 +138,9 @@ class Bench:
             # They were all refused for one reason, which is told once.
             raise errors.exceptions[0] from None
 
-    async def _reported(self, client: Client, batch: str) -> None:
-        async with contextlib.aclosing(client.batch_events(self._queue, batch)) as events:
-            async for _ in events:
-                pass
-
-    async def _jobs_of(self, client: Client, batch: str) -> AsyncIterator[JobDocument]:
-        query = {"batch": batch, "limit": str(PAGE)}
-        while True:
-            page = await client.jobs(self._queue, **query)
-            for job in page.items:
-                if isinstance(job, JobDocument):
-                    yield job
-            if page.next is None:
-                return
-            query["cursor"] = page.next
+    async def _jobs_of(self, client: Client, batch: str) -> list[JobDocument]:
+        each = client.each_job(self._queue, batch=batch)
+        return [job async for job in each if isinstance(job, JobDocument)]
 
     async def _clean_up(self, client: Client, batch: str) -> None:
         """Delete the batch, and before it the jobs that have not ended; once it is sealed no more come."""
@@ -166,9 +153,9 @@ class Bench:
         if (await client.batch(self._queue, batch)).state not in ENDS:
             with contextlib.suppress(Conflict):
                 await client.seal_batch(self._queue, batch)
-            unended = [job.id async for job in self._jobs_of(client, batch) if job.state not in ENDS]
+            unended = [job.id for job in await self._jobs_of(client, batch) if job.state not in ENDS]
             await self._at_once(iter(unended), remove)
-            await self._reported(client, batch)
+            await client.wait_batch(self._queue, batch)
         await client.remove_batch(self._queue, batch)
 
     def _figures(self, took: float, calls: list[float], jobs: Sequence[JobDocument]) -> dict[str, Any]:

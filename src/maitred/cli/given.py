@@ -14,7 +14,6 @@ from maitred.errors import ConfigError
 
 INPUT = "-"
 STDIN = "stdin"
-AT_ONCE = 1000
 # The most that a queue can be set to take.
 MOST_BYTES = 64 << 20
 
@@ -118,11 +117,6 @@ def inline(content: bytes) -> dict[str, str]:
         return {"base64": b64encode(content).decode()}
 
 
-def at_once(bodies: list[Any]) -> Iterator[list[Any]]:
-    """Give as many bodies at a time as one call takes."""
-    return (bodies[first : first + AT_ONCE] for first in range(0, len(bodies), AT_ONCE))
-
-
 def batch_payload(file: str | None, *, jobs: bool) -> dict[str, Any]:
     """Give what a batch is made of: a manifest's text, its address, bodies of jobs, or nothing yet."""
     if file is None:
@@ -134,13 +128,19 @@ def batch_payload(file: str | None, *, jobs: bool) -> dict[str, Any]:
     return {"payload": _text(file), "payload_filename": None if file == INPUT else Path(file).name}
 
 
-def job_bodies(file: str) -> list[Any]:
+def job_bodies(file: str) -> list[dict[str, Any]]:
     """Read bodies of jobs, a JSON list or one object on each line; `ConfigError` says which line is none."""
     text = _text(file)
     if text.lstrip().startswith("["):
-        return list(_json(text, file))
-    lines = enumerate(text.splitlines(), 1)
-    return [_json(line, f"line {number} of {file}") for number, line in lines if line.strip()]
+        return [_object(body, f"item {number} of {file}") for number, body in enumerate(_json(text, file), 1)]
+    lines = ((line, f"line {number} of {file}") for number, line in enumerate(text.splitlines(), 1))
+    return [_object(_json(line, where), where) for line, where in lines if line.strip()]
+
+
+def _object(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{where} is no job: it must be a JSON object.")
+    return value
 
 
 def script_run(file: str) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from maitred.cli.calling import InQueue
 from maitred.cli.command import Commands
 from maitred.cli.exits import INTERRUPTED
 from maitred.cli.given import (
-    at_once,
     files_beside,
     job_bodies,
     named,
@@ -22,9 +21,7 @@ from maitred.cli.given import (
 )
 from maitred.cli.printing import print_job, say
 from maitred.cli.waiting import Wait, exit_status, left_alone
-from maitred.client import Client
-from maitred.errors import ConfigError, MaitredError
-from maitred.wire import JobDocument
+from maitred.errors import ConfigError
 
 commands = Commands("Jobs")
 
@@ -129,11 +126,7 @@ def submit_many(
 ) -> None:
     """Submit all jobs of a file, a thousand at once, each by itself. Ends with 1 if one was refused."""
     bodies = job_bodies(file)
-
-    async def put(client: Client) -> list[JobDocument | MaitredError]:
-        return [answer for some in at_once(bodies) for answer in await client.put_many(where.queue, some)]
-
-    answers = where.ask(put)
+    answers = where.ask(lambda client: client.submit_many(where.queue, bodies))
     where.print(answers_document(answers), lambda _: print_answers(where.queue, answers))
     if any_refused(answers):
         raise typer.Exit(1)
