@@ -8,6 +8,7 @@ import pytest
 
 from maitred.core.output import Part, Saying
 from maitred.core.settings import Settings
+from maitred.http import sse
 from maitred.service import per_queue, recent
 from maitred.service.keyring import Keys
 from maitred.store.memory import MemoryStores
@@ -165,6 +166,14 @@ async def test_whoever_was_away_for_too_long_is_told_so_and_how_the_queue_is(
         assert (await anext(stream)).data["key"] == "after"
     async with house.everything(reset.id) as stream:
         assert (await anext(stream)).data["key"] == "after"
+
+
+async def test_a_stream_on_which_nothing_happens_says_that_it_lives(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sse, "HEARTBEAT", 0.05)
+    async with house.everything() as stream:
+        assert [event.name for event in await some(stream, 3)] == ["queue", "", ""]
 
 
 async def test_an_id_that_is_none_is_a_reset(house: House) -> None:

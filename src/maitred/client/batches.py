@@ -79,7 +79,7 @@ class BatchCalls(Caller):
         """Delete a batch with its jobs, all of which have ended."""
         await self._call("DELETE", queue, "batches", id)
 
-    async def batch_events(
+    def batch_events(
         self, queue: str, id: str, *, last: str | None = None, pauses: Sequence[float] = PAUSES
     ) -> AsyncGenerator[BatchEvent, None]:
         """Watch a batch: its state and counts, and its report, after which it ends.
@@ -88,10 +88,7 @@ class BatchCalls(Caller):
         `events`. `UnknownBatch` if there is none. Close it (`contextlib.aclosing`) to leave before its end.
         """
         connect = self._stream(path_of(queue, "batches", id, "events"), queue, id)
-        heard: AsyncGenerator[BatchEvent, None] = watch(connect, last, pauses, read_batch_event)
-        async with aclosing(heard) as events:
-            async for event in events:
-                yield event
+        return watch(connect, last, pauses, read_batch_event)
 
     async def wait_batch(self, queue: str, id: str, *, timeout: float | None = None) -> ReportDocument:
         """Wait until a batch is reported, and give the report.

@@ -78,7 +78,7 @@ class Client(BatchCalls, HoldCalls, KeyCalls, ListCalls):
         answer = await self._call("GET", queue, "jobs", id, "deliveries", query=query)
         return Page[DeliveryDocument].model_validate(answer)
 
-    async def events(
+    def events(
         self,
         queue: str,
         id: str,
@@ -96,12 +96,9 @@ class Client(BatchCalls, HoldCalls, KeyCalls, ListCalls):
         """
         query = {} if version is None else {"version": str(version)}
         connect = self._stream(path_of(queue, "jobs", id, "events"), queue, id, query=query)
-        heard: AsyncGenerator[WatchEvent, None] = watch(connect, last, pauses, read_job_event)
-        async with contextlib.aclosing(heard) as events:
-            async for event in events:
-                yield event
+        return watch(connect, last, pauses, read_job_event)
 
-    async def everything(
+    def everything(
         self,
         *,
         queues: Sequence[str] = (),
@@ -116,10 +113,7 @@ class Client(BatchCalls, HoldCalls, KeyCalls, ListCalls):
         """
         query = {"queue": list(queues), "event": [str(name) for name in names]}
         connect = self._stream("/api/v1/events", query=query)
-        heard: AsyncGenerator[EverythingEvent, None] = watch(connect, last, pauses, read_any_event)
-        async with contextlib.aclosing(heard) as events:
-            async for event in events:
-                yield event
+        return watch(connect, last, pauses, read_any_event)
 
     async def wait(
         self,

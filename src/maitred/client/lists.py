@@ -31,39 +31,33 @@ MOST = "500"
 class ListCalls(Caller):
     """Each item of a list; what comes and goes meanwhile may be in it or not."""
 
-    async def each_job(self, /, queue: str, **query: str) -> AsyncGenerator[JobDocument | OthersJob, None]:
+    def each_job(self, /, queue: str, **query: str) -> AsyncGenerator[JobDocument | OthersJob, None]:
         """Give each job; the keywords are the query's parameters, such as `state` and `submitter`."""
         page = Page[JobDocument | OthersJob]
-        async for item in self._each(page, path_of(queue, "jobs"), queue, query):
-            yield item
+        return self._each(page, path_of(queue, "jobs"), queue, query)
 
-    async def each_waiting(self, queue: str) -> AsyncGenerator[JobDocument | OthersJob, None]:
+    def each_waiting(self, queue: str) -> AsyncGenerator[JobDocument | OthersJob, None]:
         """Give each waiting job in line order."""
-        async for item in self._each(Page[JobDocument | OthersJob], path_of(queue, "line"), queue):
-            yield item
+        return self._each(Page[JobDocument | OthersJob], path_of(queue, "line"), queue)
 
-    async def each_running(self, queue: str) -> AsyncGenerator[RunningJob | OthersJob, None]:
+    def each_running(self, queue: str) -> AsyncGenerator[RunningJob | OthersJob, None]:
         """Give each running job in the order of the starts."""
-        async for item in self._each(Page[RunningJob | OthersJob], path_of(queue, "running"), queue):
-            yield item
+        return self._each(Page[RunningJob | OthersJob], path_of(queue, "running"), queue)
 
-    async def each_worker(self, queue: str) -> AsyncGenerator[WorkerDocument, None]:
+    def each_worker(self, queue: str) -> AsyncGenerator[WorkerDocument, None]:
         """Give each worker."""
-        async for item in self._each(Page[WorkerDocument], path_of(queue, "workers"), queue):
-            yield item
+        return self._each(Page[WorkerDocument], path_of(queue, "workers"), queue)
 
-    async def each_batch(self, /, queue: str, **query: str) -> AsyncGenerator[BatchDocument, None]:
+    def each_batch(self, /, queue: str, **query: str) -> AsyncGenerator[BatchDocument, None]:
         """Give each batch, newest first; the keywords are the query's parameters."""
-        async for item in self._each(Page[BatchDocument], path_of(queue, "batches"), queue, query):
-            yield item
+        return self._each(Page[BatchDocument], path_of(queue, "batches"), queue, query)
 
-    async def each_delivery(
+    def each_delivery(
         self, queue: str, id: str, version: int | None = None
     ) -> AsyncGenerator[DeliveryDocument, None]:
         """Give each try at a job's callbacks that is kept, oldest first."""
         path, query = path_of(queue, "jobs", id, "deliveries"), _of_version(version)
-        async for item in self._each(Page[DeliveryDocument], path, queue, query, id=id):
-            yield item
+        return self._each(Page[DeliveryDocument], path, queue, query, id=id)
 
     async def each_output(
         self, queue: str, id: str, version: int | None = None, *, stream: str | None = None
@@ -81,20 +75,17 @@ class ListCalls(Caller):
                 return
             begin = said.next
 
-    async def each_queue(self) -> AsyncGenerator[QueueDocument, None]:
+    def each_queue(self) -> AsyncGenerator[QueueDocument, None]:
         """Give each queue that the key may see, by name."""
-        async for item in self._each(Page[QueueDocument], path_of()):
-            yield item
+        return self._each(Page[QueueDocument], path_of())
 
-    async def each_key(self) -> AsyncGenerator[KeyDocument, None]:
+    def each_key(self) -> AsyncGenerator[KeyDocument, None]:
         """Give each API key."""
-        async for item in self._each(Page[KeyDocument], key_path()):
-            yield item
+        return self._each(Page[KeyDocument], key_path())
 
-    async def each_change(self) -> AsyncGenerator[AuditEntry, None]:
+    def each_change(self) -> AsyncGenerator[AuditEntry, None]:
         """Give each change that the audit log keeps, newest first."""
-        async for item in self._each(Page[AuditEntry], AUDIT):
-            yield item
+        return self._each(Page[AuditEntry], AUDIT)
 
     async def _each(
         self,

@@ -1,69 +1,25 @@
-"""The sync face of the client: the same coroutines, run on a loop in a thread of their own.
+"""The sync face of the client: the same coroutines, run on a loop in a thread of their own."""
 
-It is not a second implementation: each method here is made from the one of `Client`, and has its arguments,
-its answer and its errors; what is an async iterator there is a plain one here.
-"""
-
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
-from functools import partial, wraps
+from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Self
 
-from maitred.background import background, wait_for
+from maitred.background import Blocking, blocking, iterating
 from maitred.client.client import Client
 from maitred.client.retrying import RETRIES
 
-P = ParamSpec("P")
-T = TypeVar("T")
 
+class SyncClient(Blocking[Client]):
+    """Calls one server, as `Client` does, and waits for each answer.
 
-def _blocking(
-    method: Callable[Concatenate[Client, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate["SyncClient", P], T]:
-    @wraps(method)
-    def call(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return wait_for(method(self.on(background()), *args, **kwargs))
-
-    return call
-
-
-def _iterating(
-    method: Callable[Concatenate[Client, P], AsyncGenerator[T, None]],
-) -> Callable[Concatenate["SyncClient", P], Generator[T, None, None]]:
-    @wraps(method)
-    def call(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> Generator[T, None, None]:
-        items = method(self.on(background()), *args, **kwargs)
-        try:
-            while more := wait_for(_next(items)):
-                yield from more
-        finally:
-            wait_for(items.aclose())
-
-    return call
-
-
-async def _next(items: AsyncGenerator[T, None]) -> list[T]:
-    """Give the next item; nothing at the end."""
-    async for item in items:
-        return [item]
-    return []
-
-
-class SyncClient:
-    """Calls one server, as `Client` does, and waits for each answer; an iterator is left by closing it."""
+    What is an async iterator there is a plain one here; close it (`contextlib.closing`) to leave it.
+    """
 
     def __init__(self, address: str, *, key: str | None = None, retries: Sequence[float] = RETRIES) -> None:
         """Name the server, and the API key to call it with, if it needs one; `retries` as in `Client`."""
         self.address = address
-        self._make = partial(Client, address, key=key, retries=retries)
-        self._on: tuple[asyncio.AbstractEventLoop, Client] | None = None
-
-    def on(self, loop: asyncio.AbstractEventLoop) -> Client:
-        """Give the client whose connections belong to this loop, made anew in a child that was forked."""
-        if self._on is None or self._on[0] is not loop:
-            self._on = (loop, self._make())
-        return self._on[1]
+        super().__init__(partial(Client, address, key=key, retries=retries))
 
     def __enter__(self) -> Self:
         return self
@@ -73,69 +29,69 @@ class SyncClient:
     ) -> None:
         self.close()
 
-    put = _blocking(Client.put)
-    put_many = _blocking(Client.put_many)
-    submit = _blocking(Client.submit)
-    submit_many = _blocking(Client.submit_many)
-    job = _blocking(Client.job)
-    deliveries = _blocking(Client.deliveries)
-    events = _iterating(Client.events)
-    everything = _iterating(Client.everything)
-    wait = _blocking(Client.wait)
-    result = _blocking(Client.result)
-    output = _blocking(Client.output)
-    artifact = _blocking(Client.artifact)
-    jobs = _blocking(Client.jobs)
-    line = _blocking(Client.line)
-    running = _blocking(Client.running)
-    workers = _blocking(Client.workers)
-    submitter = _blocking(Client.submitter)
-    release = _blocking(Client.release)
-    delay = _blocking(Client.delay)
-    shorten = _blocking(Client.shorten)
-    prioritise = _blocking(Client.prioritise)
-    retry = _blocking(Client.retry)
-    cancel = _blocking(Client.cancel)
-    remove = _blocking(Client.remove)
-    queues = _blocking(Client.queues)
-    queue = _blocking(Client.queue)
-    pause = _blocking(Client.pause)
-    resume = _blocking(Client.resume)
-    check = _blocking(Client.check)
-    reconcile = _blocking(Client.reconcile)
-    submit_batch = _blocking(Client.submit_batch)
-    open_batch = _blocking(Client.open_batch)
-    add_jobs = _blocking(Client.add_jobs)
-    seal_batch = _blocking(Client.seal_batch)
-    batch = _blocking(Client.batch)
-    batches = _blocking(Client.batches)
-    report = _blocking(Client.report)
-    retry_batch = _blocking(Client.retry_batch)
-    update_report = _blocking(Client.update_report)
-    remove_batch = _blocking(Client.remove_batch)
-    batch_events = _iterating(Client.batch_events)
-    wait_batch = _blocking(Client.wait_batch)
-    hold_job = _blocking(Client.hold_job)
-    resume_job = _blocking(Client.resume_job)
-    hold_submitter = _blocking(Client.hold_submitter)
-    resume_submitter = _blocking(Client.resume_submitter)
-    hold_profile = _blocking(Client.hold_profile)
-    resume_profile = _blocking(Client.resume_profile)
-    hold_batch = _blocking(Client.hold_batch)
-    resume_batch = _blocking(Client.resume_batch)
-    keys = _blocking(Client.keys)
-    create_key = _blocking(Client.create_key)
-    revoke_key = _blocking(Client.revoke_key)
-    rotate_key = _blocking(Client.rotate_key)
-    audit = _blocking(Client.audit)
-    each_job = _iterating(Client.each_job)
-    each_waiting = _iterating(Client.each_waiting)
-    each_running = _iterating(Client.each_running)
-    each_worker = _iterating(Client.each_worker)
-    each_batch = _iterating(Client.each_batch)
-    each_delivery = _iterating(Client.each_delivery)
-    each_output = _iterating(Client.each_output)
-    each_queue = _iterating(Client.each_queue)
-    each_key = _iterating(Client.each_key)
-    each_change = _iterating(Client.each_change)
-    close = _blocking(Client.close)
+    put = blocking(Client.put)
+    put_many = blocking(Client.put_many)
+    submit = blocking(Client.submit)
+    submit_many = blocking(Client.submit_many)
+    job = blocking(Client.job)
+    deliveries = blocking(Client.deliveries)
+    events = iterating(Client.events)
+    everything = iterating(Client.everything)
+    wait = blocking(Client.wait)
+    result = blocking(Client.result)
+    output = blocking(Client.output)
+    artifact = blocking(Client.artifact)
+    jobs = blocking(Client.jobs)
+    line = blocking(Client.line)
+    running = blocking(Client.running)
+    workers = blocking(Client.workers)
+    submitter = blocking(Client.submitter)
+    release = blocking(Client.release)
+    delay = blocking(Client.delay)
+    shorten = blocking(Client.shorten)
+    prioritise = blocking(Client.prioritise)
+    retry = blocking(Client.retry)
+    cancel = blocking(Client.cancel)
+    remove = blocking(Client.remove)
+    queues = blocking(Client.queues)
+    queue = blocking(Client.queue)
+    pause = blocking(Client.pause)
+    resume = blocking(Client.resume)
+    check = blocking(Client.check)
+    reconcile = blocking(Client.reconcile)
+    submit_batch = blocking(Client.submit_batch)
+    open_batch = blocking(Client.open_batch)
+    add_jobs = blocking(Client.add_jobs)
+    seal_batch = blocking(Client.seal_batch)
+    batch = blocking(Client.batch)
+    batches = blocking(Client.batches)
+    report = blocking(Client.report)
+    retry_batch = blocking(Client.retry_batch)
+    update_report = blocking(Client.update_report)
+    remove_batch = blocking(Client.remove_batch)
+    batch_events = iterating(Client.batch_events)
+    wait_batch = blocking(Client.wait_batch)
+    hold_job = blocking(Client.hold_job)
+    resume_job = blocking(Client.resume_job)
+    hold_submitter = blocking(Client.hold_submitter)
+    resume_submitter = blocking(Client.resume_submitter)
+    hold_profile = blocking(Client.hold_profile)
+    resume_profile = blocking(Client.resume_profile)
+    hold_batch = blocking(Client.hold_batch)
+    resume_batch = blocking(Client.resume_batch)
+    keys = blocking(Client.keys)
+    create_key = blocking(Client.create_key)
+    revoke_key = blocking(Client.revoke_key)
+    rotate_key = blocking(Client.rotate_key)
+    audit = blocking(Client.audit)
+    each_job = iterating(Client.each_job)
+    each_waiting = iterating(Client.each_waiting)
+    each_running = iterating(Client.each_running)
+    each_worker = iterating(Client.each_worker)
+    each_batch = iterating(Client.each_batch)
+    each_delivery = iterating(Client.each_delivery)
+    each_output = iterating(Client.each_output)
+    each_queue = iterating(Client.each_queue)
+    each_key = iterating(Client.each_key)
+    each_change = iterating(Client.each_change)
+    close = blocking(Client.close)

@@ -111,6 +111,9 @@ class Teller:
         self._woken = asyncio.Event()
         foresight.listeners.append(self)
 
+    def __len__(self) -> int:
+        return len(self._audience)
+
     @property
     def heard_until(self) -> int:
         """The store's time up to which all of the queue was heard."""

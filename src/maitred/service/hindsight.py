@@ -18,7 +18,8 @@ def as_told(view: View, event: Started | Changed | Lowered | Ended, settings: Se
         case Started():
             return as_started(view, event, settings)
         case Lowered():
-            return replace(view, granted=event.duration)
+            running = _as(view, Phase.RUNNING, max(1, view.job.stage))
+            return replace(running, granted=event.duration)
         case Changed():
             return _as(view, event.phase, event.stage)
         case Ended():
