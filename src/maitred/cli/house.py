@@ -120,12 +120,12 @@ async def _serve(
         server = Server(app, closing=foresights.close)
         serving = asyncio.create_task(server.serve([taken]))
         await _until(server.up, serving)
-        _greet(address(taken), making.premises, as_json=given.as_json)
+        _tell_ready(address(taken), making.premises, as_json=given.as_json)
 
         async def reload() -> None:
             nonlocal settings
             settings = await settle_again(stores, given.config, settings)
-            _welcome(crew.hire(settings.queues))
+            _greet(crew.hire(settings.queues))
             crew.look_again()
 
         async with heeding(asked, reload, crew.hurry, server.hurry):
@@ -161,7 +161,7 @@ async def _work(
 
     async def reload() -> None:
         try:
-            _welcome(crew.hire(named or await stores.names()))
+            _greet(crew.hire(named or await stores.names()))
         except MaitredError as error:
             _log.error("settings not reloaded; the old ones stay", error=str(error))
         crew.look_again()
@@ -183,7 +183,7 @@ async def _work(
         await stores.close()
 
 
-def _greet(own: str, premises: Premises | None, *, as_json: bool) -> None:
+def _tell_ready(own: str, premises: Premises | None, *, as_json: bool) -> None:
     """Tell that the server can be asked, and where."""
     if as_json:
         print_json({"ready": own, **_enforced(premises)})
@@ -198,7 +198,7 @@ def _enforced(premises: Premises | None) -> dict[str, list[str] | None]:
     return {"enforces": list(premises.host.enforces()) if premises else None}
 
 
-def _welcome(queues: Sequence[str]) -> None:
+def _greet(queues: Sequence[str]) -> None:
     for name in queues:
         _log.info("a worker was added", queue=name)
 
