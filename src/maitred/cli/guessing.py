@@ -2,6 +2,8 @@
 
 from typing import Any
 
+PATIENCE = 1.0
+
 
 def queue_names(incomplete: str, ctx: Any) -> list[str]:
     """Give the queues of the server that would be asked; none if it does not answer at once."""
@@ -25,6 +27,3 @@ def queue_names(incomplete: str, ctx: Any) -> list[str]:
         return [name for name in asyncio.run(ask_briefly()) if name.startswith(incomplete)]
     except (MaitredError, TimeoutError):
         return []
-
-
-PATIENCE = 1.0
