@@ -40,6 +40,10 @@ class Blocking(Generic[A_co]):
             self._on = (_loop(), self._make())
         return self._on[1]
 
+    def forget(self) -> None:
+        """Make it anew at the next call."""
+        self._on = None
+
 
 def blocking(
     method: Callable[Concatenate[A_co, P], Coroutine[Any, Any, T]],
@@ -48,7 +52,7 @@ def blocking(
 
     @wraps(method)
     def call(self: Blocking[A_co], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return _wait_for(method(self.face(), *args, **kwargs))
+        return wait_for(method(self.face(), *args, **kwargs))
 
     return call
 
@@ -62,15 +66,15 @@ def iterating(
     def call(self: Blocking[A_co], /, *args: P.args, **kwargs: P.kwargs) -> Generator[T, None, None]:
         items = method(self.face(), *args, **kwargs)
         try:
-            while more := _wait_for(_next(items)):
+            while more := wait_for(_next(items)):
                 yield from more
         finally:
-            _wait_for(items.aclose())
+            wait_for(items.aclose())
 
     return call
 
 
-def _wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
+def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine there and wait for what it gives; whoever is interrupted interrupts it."""
     future = asyncio.run_coroutine_threadsafe(coroutine, _loop())
     try:

@@ -56,7 +56,7 @@ async def cost(servers: Servers, queue: str, count: int) -> Counter[str]:
         id = (await house.guest.submits("k", "user:1"))["id"]
         async with (
             connections(house, f"{house.guest.url}/jobs/{id}/events", count) as jobs,
-            connections(house, "/api/v1/events", count) as all_queues,
+            connections(house, f"/api/v1/events?queue={queue}", count) as all_queues,
         ):
             await asyncio.gather(*(hear(reader, b"event: place") for reader, _ in jobs))
             await asyncio.gather(*(hear(reader, b"event: queue") for reader, _ in all_queues))

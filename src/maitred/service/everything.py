@@ -23,8 +23,8 @@ from maitred.service.story import Known, News, QueueNews, story
 from maitred.service.telling import Telling, Told
 from maitred.store.port import Store
 
-# How many entries are told at once, and how many seconds are between two times at least.
-AT_ONCE = 64
+# How many events are told at once, and for how many seconds they gather at least.
+AT_ONCE = 500
 PAUSE = 0.05
 # A reader for whom so many bytes wait is told no more until it has read half of them.
 FULL = 512 << 10
@@ -154,17 +154,18 @@ class Teller:
             await self._woken.wait()
             self._woken.clear()
             await self._foresight.ready.wait()
-            begun = time.monotonic()
+            begun, pause = time.monotonic(), PAUSE
             try:
                 await self._tell_new()
                 if await self._tell_behind():
                     self.wake()
+                    pause = 0.0
             except MaitredError as error:
                 _log.info("watchers of everything have to wait", queue=self._store.queue, error=str(error))
                 self.wake()
                 await asyncio.sleep(TROUBLE)
             # What is read for watchers leaves the store half of the time for others.
-            await asyncio.sleep(max(PAUSE, time.monotonic() - begun))
+            await asyncio.sleep(max(pause, time.monotonic() - begun))
 
     async def _tell_new(self) -> None:
         """Tell how the queue is to those who just came, and to those who missed something."""

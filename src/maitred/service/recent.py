@@ -90,9 +90,16 @@ class RecentEvents:
         return self.since is not None and last >= self.since
 
     def following(self, last: EntryId, limit: int) -> list[Happening]:
-        """Give this entry, if it is kept, and those after it, at most so many."""
+        """Give this entry, if it is kept, and those after it, until they have so many events together."""
         first = bisect_left(self._entries, last, key=lambda each: each.id)
-        return list(islice(self._entries, first, first + limit))
+        found, events = list[Happening](), 0
+        for each in islice(self._entries, first, None):
+            found.append(each)
+            events += len(each.events)
+            # The first one may be told already, and alone would not lead on.
+            if events >= limit and len(found) > 1:
+                break
+        return found
 
     def all(self) -> list[Happening]:
         """Give all entries that are kept."""
