@@ -16,7 +16,6 @@ from maitred.http.connection import Connection
 from maitred.http.limits import Limits
 from maitred.http.server import address
 from maitred.service.desk import Desk
-from maitred.service.telling import MOST_EVENTS, MOST_TEXT, Telling, Told
 from maitred.store.memory import MemoryStores
 from tests.http.guest import body, is_problem
 from tests.waiting import eventually
@@ -244,20 +243,3 @@ def test_the_store_keeps_its_descriptors(monkeypatch: pytest.MonkeyPatch) -> Non
     assert Limits(connections=2000).within_descriptors().connections == 2000
     assert Limits(connections=100_000).within_descriptors().connections == 4096 - 256
     assert asked == [(2256, 4096), (4096, 4096)]
-
-
-async def test_a_watcher_that_falls_far_behind_gets_what_waits_and_the_end() -> None:
-    for event, most in (
-        (Told("state", {}), MOST_EVENTS),
-        (Told("output", {"text": "x" * 4096}), MOST_TEXT >> 12),
-    ):
-        telling = Telling()
-        for _ in range(2 * most):
-            telling._tell(event)
-        assert not telling.ended
-        while await telling.next(0.01):
-            pass
-        for _ in range(2 * most):
-            telling._tell(event)
-        assert len(telling._told) == most + 1
-        assert telling.closed

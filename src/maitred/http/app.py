@@ -53,6 +53,7 @@ _RULES = {
     "version": "must be a whole number from 1 on",
     "from": "must be a whole number from 1 on",
     "type": "must be user or team",
+    "event": "must be queue, state, output, progress, result, batch or reset",
 }
 
 
@@ -96,6 +97,7 @@ def create_app(
     desk.stores.on_call(metrics.calls.note)
     for routes in (jobs, output, holds, events, batches, queues, keys, sessions, health):
         app.include_router(routes.router)
+    app.include_router(events.everything)
     app.add_route("/docs", page.page)
     app.router.default = _nothing_here
     app.add_middleware(Audited, audit=desk.audit)
@@ -146,7 +148,7 @@ async def _refused(_request: Request, error: Exception) -> Response:
 async def _faulty(_request: Request, error: Exception) -> Response:
     """Say which parts of the path and query are wrong; bodies are checked elsewhere."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - how it is registered
-    names = [str(detail["loc"][-1]) for detail in error.errors()]
+    names = [str(detail["loc"][1]) for detail in error.errors()]
     faults = [Fault(name, _RULES.get(name, "is not allowed here")) for name in names]
     return problem_answer(problem_of(InvalidJob(faults)))
 

@@ -10,6 +10,8 @@ from pydantic.json_schema import models_json_schema
 
 from maitred.http.answer import PROBLEM
 from maitred.wire import (
+    EVENTS,
+    EVERYTHING,
     AuditEntry,
     BatchBody,
     BatchDocument,
@@ -28,24 +30,19 @@ from maitred.wire import (
     MoveBody,
     OthersJob,
     OutputDocument,
-    OutputEvent,
     Page,
     PauseBody,
-    PlaceEvent,
     PriorityBody,
     Problem,
     ProfileDocument,
-    ProgressEvent,
     QueueDocument,
     ReconcileBody,
     ReconcileDocument,
     ReportDocument,
-    ResultEvent,
     RetriedDocument,
     RetryBody,
     RotateBody,
     RunningJob,
-    StateEvent,
     SubmitterDocument,
     WorkerDocument,
 )
@@ -86,14 +83,11 @@ _MODELS: tuple[type[BaseModel], ...] = (
     Page[RunningJob | OthersJob],
     Page[WorkerDocument],
     PauseBody,
-    OutputEvent,
-    PlaceEvent,
-    ProgressEvent,
     Problem,
     QueueDocument,
-    ResultEvent,
-    StateEvent,
     SubmitterDocument,
+    *EVENTS.values(),
+    *EVERYTHING.values(),
 )
 
 _names, _components = models_json_schema(

@@ -1,27 +1,49 @@
 """What a watcher is told: events in order, fetched as they come, until nothing more is told.
 
-A watcher that falls far behind is told nothing more: it gets what waits for it, and the events end. It can
-come back and go on after the last one that it had. What it is told at the beginning does not count.
+What waits for a reader is bounded. When a reader is so slow that there is more, nothing more is told to it:
+its stream ends after what waits already, and it goes on from there when it comes back.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from maitred.service.document import Document
+from maitred.wire import encode_json
 
-# How far a watcher may fall behind, in events and in characters of output.
-MOST_EVENTS, MOST_TEXT = 10_000, 4 << 20
+# How much may wait for one reader, in bytes; what is told at the opening may be as much as there is.
+MOST_UNREAD = 1 << 20
+# What an event costs beside its data.
+OVERHEAD = 256
 
 
-class Told(NamedTuple):
-    """One event for a watcher; `id` where it can go on from there."""
+class Told:
+    """One event for a watcher; `id` where it can go on from there. It is written once for all readers."""
 
-    event: str
-    data: Document
-    id: str | None = None
+    __slots__ = ("_body", "data", "event", "id")
+
+    def __init__(self, event: str, data: Document, id: str | None = None) -> None:
+        self.event, self.data, self.id = event, data, id
+        self._body: bytes | None = None
+
+    @property
+    def body(self) -> bytes:
+        """The data as JSON."""
+        if self._body is None:
+            self._body = encode_json(self.data)
+        return self._body
+
+    @property
+    def size(self) -> int:
+        """How much it counts while it waits for its reader."""
+        return len(self.body) + OVERHEAD
+
+    def named(self, id: str) -> "Told":
+        """Give the same event with an id."""
+        told = Told(self.event, self.data, id)
+        told._body = self.body
+        return told
 
 
 @dataclass(eq=False, kw_only=True)
@@ -30,10 +52,10 @@ class Telling:
 
     closed: bool = False
     leave: Callable[[], None] = lambda: None
+    unread: int = 0
+    _most: int | None = None
     _told: deque[Told] = field(default_factory=deque)
     _rung: asyncio.Event = field(default_factory=asyncio.Event)
-    _fetched: bool = False
-    _text: int = 0
 
     async def next(self, timeout: float) -> Told | None:
         """Wait for the next event; None if there is none for so long, or no more at all (`ended`)."""
@@ -47,8 +69,7 @@ class Telling:
         if not self._told:
             return None
         told = self._told.popleft()
-        self._fetched = True
-        self._text -= _text_in(told)
+        self.unread -= told.size
         return told
 
     @property
@@ -61,14 +82,21 @@ class Telling:
         self.closed = True
         self._rung.set()
 
+    def opened(self) -> None:
+        """Bound what waits for the reader from now on."""
+        self._most = self.unread + MOST_UNREAD
+
     def _tell(self, told: Told) -> None:
-        if not self.closed:
-            self._told.append(told)
-            self._text += _text_in(told)
-            self._rung.set()
-            if self._fetched and (len(self._told) > MOST_EVENTS or self._text > MOST_TEXT):
-                self.close()
+        if self.closed:
+            return
+        if self._most is not None and self.unread + told.size > self._most:
+            self.close()
+            return
+        self.unread += told.size
+        self._told.append(told)
+        self._rung.set()
 
-
-def _text_in(told: Told) -> int:
-    return len(told.data.get("text", ""))
+    def _take_back(self, event: str) -> None:
+        """Leave the last event out if it is of this kind and was not fetched yet."""
+        if self._told and self._told[-1].event == event:
+            self.unread -= self._told.pop().size

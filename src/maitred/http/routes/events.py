@@ -1,15 +1,17 @@
-"""Watching a job over HTTP: its state, its place in line and its result as they change."""
+"""Watching over HTTP: one job, its state, its place in line and its result as they change; or everything."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header
+from fastapi import APIRouter, Depends, Header, Query
+from pydantic import BaseModel
 from starlette.responses import Response
 
 from maitred.http.describe import answers, ref
 from maitred.http.incoming import Name, TheCaller, TheDesk, Version, only_known
 from maitred.http.sse import EVENT_STREAM, EventStream
-from maitred.wire import OutputEvent, PlaceEvent, ProgressEvent, ResultEvent, StateEvent
+from maitred.wire import EVENTS, EVERYTHING, EventName
 
 router = APIRouter(
     prefix="/api/v1/queues/{queue}/jobs",
@@ -18,31 +20,30 @@ router = APIRouter(
     dependencies=[Depends(only_known)],
 )
 
-_STREAM = {
-    "description": "As `text/event-stream`: `state`, `place`, `output`, `progress`, `result` and `reset`.",
-    "content": {
-        EVENT_STREAM: {
-            "schema": {
-                "type": "string",
-                "description": "The `data` of each event is a JSON object.",
-                "x-events": {
-                    "state": ref(StateEvent),
-                    "place": ref(PlaceEvent),
-                    "output": ref(OutputEvent),
-                    "progress": ref(ProgressEvent),
-                    "result": ref(ResultEvent),
-                    "reset": {"type": "object"},
-                },
-            }
-        }
-    },
-}
+everything = APIRouter(
+    prefix="/api/v1/events",
+    tags=["queues"],
+    default_response_class=Response,
+    dependencies=[Depends(only_known)],
+)
+
+LastEventId = Annotated[
+    str | None, Header(description="The id of the last event that was received, to go on after it.")
+]
+
+
+def _stream(events: Mapping[str, type[BaseModel]]) -> dict[str, object]:
+    """Describe a stream by the data of its events."""
+    names = ", ".join(f"`{name}`" for name in events)
+    told = {name: ref(model) for name, model in events.items()}
+    schema = {"type": "string", "description": "The `data` of each event is a JSON object.", "x-events": told}
+    return {"description": f"As `text/event-stream`: {names}.", "content": {EVENT_STREAM: {"schema": schema}}}
 
 
 @router.get(
     "/{id}/events",
     summary="Watch a job",
-    responses={**answers({204: None}, 404, 422), 200: _STREAM},
+    responses={**answers({204: None}, 404, 422), 200: _stream(EVENTS)},
 )
 async def events(
     queue: Name,
@@ -51,9 +52,7 @@ async def events(
     caller: TheCaller,
     *,
     version: Version = None,
-    last_event_id: Annotated[
-        str | None, Header(description="The id of the last event that was received, to go on after it.")
-    ] = None,
+    last_event_id: LastEventId = None,
 ) -> Response:
     """Answer with the present state and place, and then with each change until the job has ended.
 
@@ -66,3 +65,25 @@ async def events(
     return (
         Response(status_code=204) if watch is None else EventStream(watch, partial(desk.door.still, caller))
     )
+
+
+@everything.get("", summary="Watch everything", responses={**answers({}, 404, 422), 200: _stream(EVERYTHING)})
+async def all_events(
+    desk: TheDesk,
+    caller: TheCaller,
+    *,
+    queue: Annotated[list[str] | None, Query(description="Only of these queues; else of all.")] = None,
+    event: Annotated[list[EventName] | None, Query(description="Only these events; else all.")] = None,
+    last_event_id: LastEventId = None,
+) -> Response:
+    """Answer with how each queue is that the key may see, and then with all that happens there.
+
+    `queue` comes at first and when pause, holds, settings or workers change; `state` when a job is submitted,
+    changes or ends, `output` and `progress` while it runs, `result` at its end; `batch` when one changes.
+    With `Last-Event-ID` the stream goes on after that event, at this server or another; `reset` comes for a
+    queue where that is too long ago, and then how it is now. The stream has no end.
+    """
+    watch = await desk.watch_everything(
+        caller, last_event_id or None, queues=queue or (), events=[*event, "reset"] if event else ()
+    )
+    return EventStream(watch, partial(desk.door.still, caller))
