@@ -15,7 +15,7 @@ from benchmarks.systems.system import System, python_program
 
 _SECONDS = 300.0
 _PASSES = 5
-_CONNECTIONS = 16
+_CONNECTIONS = 64
 _PER_CALL = 1_000
 
 

@@ -117,7 +117,7 @@ def main(desk: Desk) -> None:
     desk.say(ready=True)
     for request in desk.requests():
         words: dict[str, Any] = dict(request)
-        way = {"single": single, "bulk": bulk}[words.pop("do")]
+        way = bulk if words.pop("do") == "bulk" else single
         try:
             desk.say(nanoseconds=uvloop.run(way(**words)))
         except (RuntimeError, OSError) as error:

@@ -20,7 +20,6 @@ from starlette.responses import Response
 from starlette.routing import compile_path
 
 from maitred.errors import Fault, InvalidJob, MaitredError
-from maitred.http.access import KNOWN
 from maitred.http.answer import problem, problem_answer, problem_of
 from maitred.http.auditing import Audited
 from maitred.http.describe import describe
@@ -68,7 +67,6 @@ def create_app(
         "(RFC 9457). Ids in paths are percent-encoded.\n\n" + sessions.DESCRIPTION,
         redirect_slashes=False,
         lifespan=_lifespan,
-        dependencies=[KNOWN],
         exception_handlers={
             MaitredError: _refused,
             RequestValidationError: _faulty,
@@ -83,8 +81,9 @@ def create_app(
     app.state.gauges = Gauges(desk)
     metrics.registry.register(app.state.gauges)
     desk.stores.on_call(metrics.calls.note)
-    for routes in (jobs, output, holds, events, batches, queues, keys, sessions, health):
-        app.include_router(routes.router)
+    parts = (jobs, output, holds, events, batches, queues, keys, sessions, health)
+    # Not included as routers, which would look for each route twice; and before those of the pages on them.
+    app.router.routes[:0] = [route for part in parts for route in part.router.routes]
     app.add_middleware(Audited, audit=desk.audit)
     app.add_middleware(WholeSegments)
     if tracing.INSTALLED:

@@ -69,6 +69,8 @@ def only_known(request: Request) -> None:
 
     A route that takes any name with a certain beginning says so in its description, under `PREFIXES`.
     """
+    if not request.scope["query_string"]:
+        return
     route: APIRoute = request.scope["route"]
     known = {parameter.alias for parameter in route.dependant.query_params}
     prefixes = tuple((route.openapi_extra or {}).get(PREFIXES, ()))
@@ -79,6 +81,15 @@ def only_known(request: Request) -> None:
     ]
     if unknown:
         raise InvalidJob([Fault(name, "is not a parameter that exists here") for name in unknown])
+
+
+async def _desk(connection: HTTPConnection) -> Desk:
+    # FastAPI would call a plain function in a thread.
+    return the_desk(connection)
+
+
+async def _caller(connection: HTTPConnection) -> Caller:
+    return the_caller(connection)
 
 
 class WholeSegments:
@@ -95,6 +106,9 @@ class WholeSegments:
         """Pass the request on with its path so rewritten; 400 if it is not UTF-8."""
         if scope["type"] in ("http", "websocket"):
             raw = scope.get("raw_path") or scope["path"].encode()
+            if b"%" not in raw and raw.isascii():
+                await self._app(scope, receive, send)
+                return
             try:
                 segments = [unquote_to_bytes(part).decode() for part in raw.split(b"/")]
             except UnicodeDecodeError:
@@ -109,8 +123,8 @@ class WholeSegments:
 
 Name = Annotated[str, Path(min_length=1), AfterValidator(unquote)]
 SubmitterType = Annotated[Literal["user", "team"], Path(alias="type")]
-TheDesk = Annotated[Desk, Depends(the_desk)]
-TheCaller = Annotated[Caller, Depends(the_caller)]
+TheDesk = Annotated[Desk, Depends(_desk)]
+TheCaller = Annotated[Caller, Depends(_caller)]
 Limit = Annotated[int, Query(ge=1, le=500, description="How many at most.")]
 Cursor = Annotated[str | None, Query(description="The `next` of the page before.")]
 Version = Annotated[

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
 from maitred.http.answer import answer
@@ -16,9 +16,9 @@ from maitred.http.incoming import (
     TheCaller,
     TheDesk,
     json_body,
-    only_known,
     optional_body,
 )
+from maitred.http.route import Route
 from maitred.http.routes.holds import WHY, reason_in
 from maitred.http.routes.jobs import MANY, MANY_BYTES, MANY_JOBS, answer_many, many_bodies
 from maitred.http.sse import EVENT_STREAM, EventStream
@@ -40,7 +40,7 @@ router = APIRouter(
     prefix="/api/v1/queues/{queue}/batches",
     tags=["batches"],
     default_response_class=Response,
-    dependencies=[Depends(only_known)],
+    route_class=Route,
 )
 
 

@@ -3,11 +3,12 @@
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header
+from fastapi import APIRouter, Header
 from starlette.responses import Response
 
 from maitred.http.describe import answers, ref
-from maitred.http.incoming import Name, TheCaller, TheDesk, Version, only_known
+from maitred.http.incoming import Name, TheCaller, TheDesk, Version
+from maitred.http.route import Route
 from maitred.http.sse import EVENT_STREAM, EventStream
 from maitred.wire import OutputEvent, PlaceEvent, ProgressEvent, ResultEvent, StateEvent
 
@@ -15,7 +16,7 @@ router = APIRouter(
     prefix="/api/v1/queues/{queue}/jobs",
     tags=["jobs"],
     default_response_class=Response,
-    dependencies=[Depends(only_known)],
+    route_class=Route,
 )
 
 _STREAM = {

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from maitred.errors import Fault, InvalidJob, MaitredError
@@ -20,9 +20,9 @@ from maitred.http.incoming import (
     TheDesk,
     Version,
     json_body,
-    only_known,
     optional_body,
 )
+from maitred.http.route import Route
 from maitred.service.desk import Desk
 from maitred.service.document import Document
 from maitred.service.listing import Filter
@@ -58,7 +58,7 @@ router = APIRouter(
     prefix="/api/v1/queues/{queue}/jobs",
     tags=["jobs"],
     default_response_class=Response,
-    dependencies=[Depends(only_known)],
+    route_class=Route,
 )
 
 

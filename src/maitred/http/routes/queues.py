@@ -1,6 +1,6 @@
 """Queues over HTTP: their state, their line, who runs, who waits, and pause and resume."""
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from maitred.core.job import Submitter
@@ -13,9 +13,9 @@ from maitred.http.incoming import (
     SubmitterType,
     TheCaller,
     TheDesk,
-    only_known,
     optional_body,
 )
+from maitred.http.route import Route
 from maitred.wire import (
     CheckBody,
     CheckDocument,
@@ -36,7 +36,7 @@ router = APIRouter(
     prefix="/api/v1/queues",
     tags=["queues"],
     default_response_class=Response,
-    dependencies=[Depends(only_known)],
+    route_class=Route,
 )
 
 
