@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from maitred.http.answer import PROBLEM
+from maitred.http.sse import EVENT_STREAM
 from maitred.wire import (
     AuditEntry,
     BatchBody,
@@ -147,6 +148,21 @@ def answers(good: dict[int, type[BaseModel] | Schema | None], *problems: int) ->
             "content": {PROBLEM: {"schema": ref(Problem)}},
         }
     return described
+
+
+def stream(about: str, **events: type[BaseModel]) -> Schema:
+    """Describe a stream of events, each of which has one of these as its data; a `reset` has nothing."""
+    event = {
+        "type": "object",
+        "required": ["event", "data"],
+        "properties": {
+            "event": {"enum": [*events, "reset"]},
+            "id": {"type": "string", "description": "Where to go on from, with `Last-Event-ID`."},
+            "data": {"type": "string", "contentMediaType": "application/json"},
+        },
+        "x-events": {**{name: ref(model) for name, model in events.items()}, "reset": {"type": "object"}},
+    }
+    return {"description": about, "content": {EVENT_STREAM: {"schema": event}}}
 
 
 def takes(schema: Schema, *, required: bool = True, example: object = None) -> Schema:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from maitred.http.answer import answer
 from maitred.http.auditing import made
-from maitred.http.describe import EXAMPLE_BATCH, EXAMPLE_BODY, answers, ref, takes
+from maitred.http.describe import EXAMPLE_BATCH, EXAMPLE_BODY, answers, ref, stream, takes
 from maitred.http.incoming import (
     Cursor,
     Limit,
@@ -21,7 +21,7 @@ from maitred.http.incoming import (
 from maitred.http.route import Route
 from maitred.http.routes.holds import WHY, reason_in
 from maitred.http.routes.jobs import MANY, MANY_BYTES, MANY_JOBS, answer_many, many_bodies
-from maitred.http.sse import EVENT_STREAM, EventStream
+from maitred.http.sse import EventStream
 from maitred.wire import (
     BatchBody,
     BatchDocument,
@@ -166,22 +166,11 @@ async def update_report(request: Request, queue: Name, bid: Name, desk: TheDesk)
     return answer(await desk.batches.update_report(queue, bid))
 
 
-_STREAM = {
-    "description": "Events, as `text/event-stream`: `state`, `report` and `reset`.",
-    "content": {
-        EVENT_STREAM: {
-            "schema": {
-                "type": "string",
-                "description": "The `data` of each event is a JSON object.",
-                "x-events": {
-                    "state": ref(BatchStateEvent),
-                    "report": ref(BatchReportEvent),
-                    "reset": {"type": "object"},
-                },
-            }
-        }
-    },
-}
+_STREAM = stream(
+    "Events, as `text/event-stream`: `state`, `report` and `reset`.",
+    state=BatchStateEvent,
+    report=BatchReportEvent,
+)
 
 
 @router.get(

@@ -6,10 +6,10 @@ from typing import Annotated
 from fastapi import APIRouter, Header
 from starlette.responses import Response
 
-from maitred.http.describe import answers, ref
+from maitred.http.describe import answers, stream
 from maitred.http.incoming import Name, TheCaller, TheDesk, Version
 from maitred.http.route import Route
-from maitred.http.sse import EVENT_STREAM, EventStream
+from maitred.http.sse import EventStream
 from maitred.wire import OutputEvent, PlaceEvent, ProgressEvent, ResultEvent, StateEvent
 
 router = APIRouter(
@@ -19,25 +19,14 @@ router = APIRouter(
     route_class=Route,
 )
 
-_STREAM = {
-    "description": "As `text/event-stream`: `state`, `place`, `output`, `progress`, `result` and `reset`.",
-    "content": {
-        EVENT_STREAM: {
-            "schema": {
-                "type": "string",
-                "description": "The `data` of each event is a JSON object.",
-                "x-events": {
-                    "state": ref(StateEvent),
-                    "place": ref(PlaceEvent),
-                    "output": ref(OutputEvent),
-                    "progress": ref(ProgressEvent),
-                    "result": ref(ResultEvent),
-                    "reset": {"type": "object"},
-                },
-            }
-        }
-    },
-}
+_STREAM = stream(
+    "As `text/event-stream`: `state`, `place`, `output`, `progress`, `result` and `reset`.",
+    state=StateEvent,
+    place=PlaceEvent,
+    output=OutputEvent,
+    progress=ProgressEvent,
+    result=ResultEvent,
+)
 
 
 @router.get(
