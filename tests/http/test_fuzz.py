@@ -165,7 +165,7 @@ async def open_house() -> AsyncIterator[Guest]:
 
 
 @pytest.mark.parametrize(("verb", "path"), CALLS, ids=[" ".join(call) for call in CALLS])
-@settings(QUICKLY, max_examples=15)
+@settings(QUICKLY, max_examples=10)
 @given(data=st.data())
 async def test_every_answer_is_one_that_is_described(
     guest: Guest, verb: str, path: str, data: st.DataObject

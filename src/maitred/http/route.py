@@ -15,7 +15,7 @@ from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from maitred.http.access import authorise
-from maitred.http.incoming import only_known, the_caller, the_desk
+from maitred.http.incoming import drop_empty, only_known, the_caller, the_desk
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -30,6 +30,7 @@ class Route(APIRoute):
         strict = self.path.startswith("/api/")
 
         async def handle(request: Request) -> Response:
+            drop_empty(request)
             await authorise(request, the_desk(request))
             if strict:
                 only_known(request)
