@@ -1,5 +1,6 @@
 """The description of the API: what each call takes and answers, problems included, for `/openapi.json`."""
 
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
@@ -8,6 +9,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from maitred.core.ids import job_id
 from maitred.http.answer import PROBLEM
 from maitred.http.sse import EVENT_STREAM
 from maitred.wire import (
@@ -121,6 +123,16 @@ EXAMPLE_BODY: Schema = {
 }
 
 
+# What stands in paths: of the job and the batch that the examples make, in the queue that is always there.
+_NAMES = {
+    "queue": "default",
+    "id": job_id(EXAMPLE_BODY["key"], None),
+    "bid": "bid0000000000",
+    "type": "user",
+    "name": "report.txt",
+}
+_OTHER_NAMES = {"/keys/": {"id": "local"}, "/submitters/": {"id": "ada"}, "/profiles/": {"name": "cs101"}}
+
 EXAMPLE_BATCH: Schema = {
     "submitter": {"type": "user", "id": "ada"},
     "external_id": "regrade-2026-11",
@@ -173,6 +185,14 @@ def takes(schema: Schema, *, required: bool = True, example: object = None) -> S
     return {"requestBody": {"required": required, "content": {"application/json": content}}}
 
 
+def _name_examples(path: str, parameters: Iterable[Schema]) -> None:
+    """Let each name in a path have an example."""
+    others = next((names for part, names in _OTHER_NAMES.items() if part in path), {})
+    for parameter in parameters:
+        if parameter["in"] == "path":
+            parameter["example"] = {**_NAMES, **others}[parameter["name"]]
+
+
 def describe(app: FastAPI) -> None:
     """Let the app describe itself with the models above among the components."""
 
@@ -183,6 +203,9 @@ def describe(app: FastAPI) -> None:
             )
             parts = schema.setdefault("components", {}).setdefault("schemas", {})
             parts.update(_components["$defs"])
+            for path, calls in schema["paths"].items():
+                for call in calls.values():
+                    _name_examples(path, call.get("parameters", ()))
             app.openapi_schema = schema
         return app.openapi_schema
 

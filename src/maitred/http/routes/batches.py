@@ -158,7 +158,7 @@ async def retry(request: Request, queue: Name, bid: Name, desk: TheDesk) -> Resp
     "/{bid}/update-report",
     summary="Ask for an update report",
     responses=_CHANGED,
-    openapi_extra=takes(ref(HoldBody), required=False),
+    openapi_extra=takes(ref(HoldBody), required=False, example={"reason": "two were retried"}),
 )
 async def update_report(request: Request, queue: Name, bid: Name, desk: TheDesk) -> Response:
     """Report, when unfinished jobs have ended, what changed since the last time; 409 unless it has failed."""

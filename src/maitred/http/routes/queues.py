@@ -59,7 +59,7 @@ _SWITCHED = answers({200: QueueDocument}, 400, 404, 413, 422)
     "/{queue}/pause",
     summary="Pause a queue",
     responses=_SWITCHED,
-    openapi_extra=takes(ref(PauseBody), required=False),
+    openapi_extra=takes(ref(PauseBody), required=False, example={"reason": "the disk is full"}),
 )
 async def pause(request: Request, queue: Name, desk: TheDesk, caller: TheCaller) -> Response:
     """Start nothing more; jobs are still accepted, and those that run go on."""
@@ -71,7 +71,7 @@ async def pause(request: Request, queue: Name, desk: TheDesk, caller: TheCaller)
     "/{queue}/resume",
     summary="Resume a queue",
     responses=_SWITCHED,
-    openapi_extra=takes(ref(PauseBody), required=False),
+    openapi_extra=takes(ref(PauseBody), required=False, example={"reason": "the disk is full"}),
 )
 async def resume(request: Request, queue: Name, desk: TheDesk) -> Response:
     """Start jobs again."""
@@ -83,7 +83,7 @@ async def resume(request: Request, queue: Name, desk: TheDesk) -> Response:
     "/{queue}/check",
     summary="Check a queue",
     responses=answers({200: CheckDocument}, 400, 404, 413, 422),
-    openapi_extra=takes(ref(CheckBody), required=False),
+    openapi_extra=takes(ref(CheckBody), required=False, example={"repair": False}),
 )
 async def check(request: Request, queue: Name, desk: TheDesk) -> Response:
     """Look for broken rules in the store, and repair what can be repaired if `repair` is true."""
@@ -95,7 +95,7 @@ async def check(request: Request, queue: Name, desk: TheDesk) -> Response:
     "/{queue}/reconcile",
     summary="Reconcile a queue with its ledger",
     responses=answers({200: ReconcileDocument}, 400, 404, 413, 422),
-    openapi_extra=takes(ref(ReconcileBody), required=False),
+    openapi_extra=takes(ref(ReconcileBody), required=False, example={}),
 )
 async def reconcile(request: Request, queue: Name, desk: TheDesk) -> Response:
     """Rebuild the line from the ledger, and tell what was done; nothing, where both are in one store."""
