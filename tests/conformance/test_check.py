@@ -8,11 +8,11 @@ import pytest
 from redis.asyncio import Redis
 
 from maitred.core.classes import DurationClass
-from maitred.core.invariants import violations
 from maitred.core.job import Band, Finish, Order, Submitter
 from maitred.core.settings import SECOND, Settings
 from maitred.store.port import Store
 from maitred.store.valkey import keys
+from tests.conformance.damage import every, found, healed
 from tests.conformance.party import NEED, U1, U2, U7
 from tests.conftest import SERVERS, Clock
 
@@ -244,23 +244,13 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("code", "damage"),
-    [(code, each) for code, kinds in DAMAGE.items() for each in kinds],
-    ids=lambda value: value if isinstance(value, str) else value.__name__,
-)
+@every(DAMAGE)
 async def test_damage_is_found_named_and_repaired(
     store: Store, server: "Redis", key: Any, code: str, damage: Any
 ) -> None:
     await damage(server, key)
-    found = await store.check()
-    assert code in {violation.code for violation in found}
-    assert not any(violation.repaired for violation in found)
-    repaired = await store.check(repair=True)
-    assert all(violation.repaired for violation in repaired)
-    await store.check(repair=True)
-    assert await store.check() == []
-    assert violations(await store.snapshot(), (await store.status()).settings) == []
+    assert code in await found(store)
+    await healed(store)
 
 
 async def test_a_lost_configuration_is_named_and_cannot_be_repaired(

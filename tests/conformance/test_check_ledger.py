@@ -9,11 +9,11 @@ import pytest
 from redis.asyncio import Redis
 
 from maitred.core.batch import BatchOrder
-from maitred.core.invariants import violations
 from maitred.core.job import Finish, Lease, Order, Submitter
 from maitred.core.settings import MINUTE, SECOND, Settings
 from maitred.store.port import Store
 from maitred.store.valkey import keys
+from tests.conformance.damage import every, found, healed
 from tests.conformance.party import U1, U2, U7
 from tests.conftest import SERVERS
 
@@ -357,28 +357,12 @@ DAMAGE = {
 }
 
 
-async def healed(store: Store) -> None:
-    """Repair, twice at most; then nothing is wrong, and the reference agrees."""
-    repaired = await store.check(repair=True)
-    assert repaired
-    assert all(violation.repaired for violation in repaired), repaired
-    await store.check(repair=True)
-    assert await store.check() == []
-    assert violations(await store.snapshot(), (await store.status()).settings) == []
-
-
-@pytest.mark.parametrize(
-    ("code", "damage"),
-    [(code, each) for code, kinds in DAMAGE.items() for each in kinds],
-    ids=lambda value: value if isinstance(value, str) else value.__name__,
-)
+@every(DAMAGE)
 async def test_b24_one_fault_of_a_kind_is_found_as_that_and_repaired(
     store: Store, server: "Redis", key: Key, code: str, damage: Any
 ) -> None:
     await damage(server, key)
-    found = await store.check()
-    assert {violation.code for violation in found} == {code}, found
-    assert not any(violation.repaired for violation in found)
+    assert await found(store) == {code}
     await healed(store)
 
 

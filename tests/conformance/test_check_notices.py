@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from maitred.core.invariants import violations
 from maitred.core.job import Finish, Order
 from maitred.core.notices import Delivery
 from maitred.core.settings import MINUTE, SECOND, Settings
 from maitred.store.port import Store
 from maitred.store.valkey import keys
+from tests.conformance.damage import every, found, healed
 from tests.conformance.party import NEED, U1
 from tests.conftest import SERVERS
 
@@ -132,23 +132,13 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("code", "damage"),
-    [(code, each) for code, kinds in DAMAGE.items() for each in kinds],
-    ids=lambda value: value if isinstance(value, str) else value.__name__,
-)
+@every(DAMAGE)
 async def test_damage_is_found_named_and_repaired(
     store: Store, server: "Redis", key: Key, code: str, damage: Any
 ) -> None:
     await damage(server, key)
-    found = await store.check()
-    assert code in {violation.code for violation in found}
-    assert not any(violation.repaired for violation in found)
-    repaired = await store.check(repair=True)
-    assert all(violation.repaired for violation in repaired)
-    await store.check(repair=True)
-    assert await store.check() == []
-    assert violations(await store.snapshot(), (await store.status()).settings) == []
+    assert code in await found(store)
+    await healed(store)
 
 
 async def test_a_healthy_outbox_has_nothing_to_find_or_repair(store: Store, key: Key) -> None:

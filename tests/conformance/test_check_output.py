@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from maitred.core.invariants import violations
 from maitred.core.job import Order
 from maitred.core.output import Artifact, Part, Saying
 from maitred.core.settings import Settings
 from maitred.store.port import Store
 from maitred.store.valkey import keys
+from tests.conformance.damage import every, found, healed
 from tests.conformance.party import NEED, U1
 from tests.conftest import SERVERS
 
@@ -107,22 +107,13 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("code", "damage"),
-    [(code, each) for code, kinds in DAMAGE.items() for each in kinds],
-    ids=lambda value: value if isinstance(value, str) else value.__name__,
-)
+@every(DAMAGE)
 async def test_damage_is_found_named_and_repaired(
     store: Store, server: "Redis", kept: Kept, code: str, damage: Any
 ) -> None:
     await damage(server, kept)
-    found = await store.check()
-    assert {violation.code for violation in found} == {code}
-    assert not any(violation.repaired for violation in found)
-    assert all(violation.repaired for violation in await store.check(repair=True))
-    await store.check(repair=True)
-    assert await store.check() == []
-    assert violations(await store.snapshot(), (await store.status()).settings) == []
+    assert await found(store) == {code}
+    await healed(store)
 
 
 async def test_what_is_left_of_a_torn_stream_is_its_end(store: Store, server: "Redis", kept: Kept) -> None:

@@ -88,7 +88,7 @@ async def test_thousands_run_end_and_are_swept_on_one_queue(store: Store) -> Non
     assert len((await store.renew("a", [])).starts) == 1_024
     lost = await store.hand_back("b", [start.lease for start in (await store.renew("b", [])).starts])
     assert lost.lost == []
-    for view in running[:1_500]:
+    for view in running[:300]:
         await store.cancel(view.job.id, "")
     assert violations(await store.snapshot()) == []
 

@@ -1,8 +1,5 @@
 """Scripts over HTTP: from the submit to the result, alone and in a batch."""
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -12,10 +9,10 @@ from maitred.core.settings import Settings
 from maitred.errors import InvalidJob
 from maitred.service.handlers import Handlers
 from maitred.store.memory import MemoryStores
-from maitred.store.port import Store
 from maitred.worker import Worker
 from tests.http.guest import is_problem
 from tests.http.house import open_house, until
+from tests.working import at_work
 
 SCRIPT: list[dict[str, Any]] = [
     {
@@ -27,18 +24,6 @@ SCRIPT: list[dict[str, Any]] = [
 ]
 
 
-@asynccontextmanager
-async def working(store: Store) -> AsyncIterator[None]:
-    """Let a real worker run what is in a queue."""
-    worker = Worker(store, Handlers(), 1)
-    task = asyncio.create_task(worker.run())
-    try:
-        yield
-    finally:
-        worker.stop()
-        await task
-
-
 @pytest.mark.parametrize(
     ("answer", "state", "code", "printed"),
     [("echo 42", "completed", None, ["", "42\n"]), ("if then", "failed", "script", ["", "no\n"])],
@@ -47,7 +32,7 @@ async def test_a_script_is_submitted_and_its_responses_are_the_result(
     queue_name: str, answer: str, state: str, code: str | None, printed: list[str]
 ) -> None:
     run = {"script": SCRIPT, "files": {"answer.sh": {"text": answer}}}
-    async with open_house(queue_name) as house, working(house.store):
+    async with open_house(queue_name) as house, at_work(Worker(house.store, Handlers(), 1)):
         job = await house.guest.submits(run=run)
         assert job["run"] == {"script": SCRIPT, "files": ["answer.sh"], "artifacts": []}
         async with house.watching(job["id"]) as stream:

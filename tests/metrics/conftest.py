@@ -15,9 +15,9 @@ from maitred.service.handlers import Handlers
 from maitred.service.metrics import Metrics
 from maitred.store.port import Store, Stores
 from maitred.worker import Worker
-from tests.conftest import Servers, connect
 from tests.http.guest import Guest
 from tests.metrics.readings import Readings
+from tests.working import at_work
 
 
 class Counted:
@@ -59,20 +59,13 @@ class Counted:
         """Run a worker for the time of the block."""
         worker = Worker(self.store, self.handlers, slots, metrics=self.metrics.runs)
         self.working.append(worker)
-        task = asyncio.create_task(worker.run())
-        try:
+        async with at_work(worker):
             yield worker
-        finally:
-            worker.stop()
-            await task
 
 
 @pytest.fixture
-async def stores(servers: Servers, kind: str) -> AsyncIterator[Stores]:
-    """Override: the stores on their own clock."""
-    stores = connect(servers, kind, None)
-    yield stores
-    await stores.close()
+def clock() -> None:
+    """Override: the stores are on their own clock."""
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from maitred.service.desk import Desk
 from maitred.service.foresight import Foresight
 from maitred.service.foresights import Foresights
 from maitred.service.recent import entry_id
-from maitred.store.port import CallListener, Keyring, ScriptTime, Store, Stores
+from maitred.store.port import Store, Stores
 from tests.conftest import Clock
 from tests.http.guest import body
 from tests.waiting import eventually
@@ -27,35 +27,6 @@ class Quote(NamedTuple):
     low: float | None
     high: float | None
     at_latest: float | None
-
-
-class OneQueue:
-    """The stores of a test, of which only its own queue is foreseen: others share the server."""
-
-    def __init__(self, stores: Stores, name: str) -> None:
-        self._stores, self._name = stores, name
-
-    @property
-    def keyring(self) -> Keyring:
-        return self._stores.keyring
-
-    def queue(self, name: str) -> Store:
-        return self._stores.queue(name)
-
-    async def names(self) -> list[str]:
-        return [self._name]
-
-    async def ping(self) -> None:
-        await self._stores.ping()
-
-    def on_call(self, listener: CallListener) -> None:
-        self._stores.on_call(listener)
-
-    async def script_time(self) -> ScriptTime | None:
-        return await self._stores.script_time()
-
-    async def close(self) -> None:
-        await self._stores.close()
 
 
 class Lookout:
@@ -145,14 +116,17 @@ def _seconds(time: str | None) -> float | None:
 @contextlib.asynccontextmanager
 async def looking_out(stores: Stores, queue: str, clock: Clock) -> AsyncIterator[Lookout]:
     """Foresee the starts of a queue as long as the block lasts."""
-    one, store = OneQueue(stores, queue), stores.queue(queue)
-    foresights = Foresights(one, clock=lambda: clock.now / SECOND)
+    foresights = Foresights(stores, clock=lambda: clock.now / SECOND)
+
+    async def known() -> Foresight | None:
+        return foresights.of(queue)
+
     task = asyncio.create_task(foresights.run())
-    await asyncio.sleep(0)
-    lookout = Lookout(foresights, one, store, clock)
     try:
-        await asyncio.wait_for(lookout.foresight.ready.wait(), 20)
-        yield lookout
+        foresight = await eventually(known, 20)
+        assert foresight
+        await asyncio.wait_for(foresight.ready.wait(), 20)
+        yield Lookout(foresights, stores, stores.queue(queue), clock)
     finally:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 import pytest
 
 from maitred.store.port import Stores
-from tests.conftest import Servers, connect
 from tests.sessions.parlour import Parlour
 
 
@@ -16,21 +15,8 @@ def kind() -> str:
 
 
 @pytest.fixture
-async def stores(
-    servers: Servers, kind: str, queue_name: str, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Stores]:
-    """Override: the stores on their own clock, with no queue but the test's own.
-
-    Whoever serves looks after all queues, and others have left many.
-    """
-    stores = connect(servers, kind, None)
-
-    async def names() -> list[str]:
-        return [queue_name]
-
-    monkeypatch.setattr(stores, "names", names)
-    yield stores
-    await stores.close()
+def clock() -> None:
+    """Override: the stores are on their own clock."""
 
 
 @pytest.fixture

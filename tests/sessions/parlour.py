@@ -6,7 +6,6 @@ import json
 import re
 import socket
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +23,7 @@ from maitred.store.port import Stores
 from maitred.wire.codec import encode_json
 from maitred.worker import Worker
 from tests.waiting import eventually
+from tests.working import changed
 
 PATIENCE = 20
 ANN = {"type": "user", "id": "ann"}
@@ -91,11 +91,7 @@ class Parlour:
 
     async def set(self, **changes: Any) -> None:
         """Change the queue's settings; durations in seconds."""
-        fields: dict[str, Any] = {
-            name: round(value * SECOND) if isinstance(value, float) else value
-            for name, value in changes.items()
-        }
-        self.settings = replace(self.settings, **fields)
+        self.settings = changed(self.settings, changes)
         await self.store.configure(self.settings)
 
     @contextlib.asynccontextmanager

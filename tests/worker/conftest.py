@@ -1,22 +1,20 @@
 """A queue on the real clock with a worker beside the test."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from maitred.core.job import Job, Order, Phase, Submitter, View
-from maitred.core.settings import SECOND, Settings
+from maitred.core.settings import Settings
 from maitred.service.handlers import Handlers
 from maitred.service.host import Host
-from maitred.store.port import Store, Stores
+from maitred.store.port import Store
 from maitred.wire import encode_body, encode_json, parse_body
 from maitred.worker import Worker
-from tests.conftest import Servers, connect
 from tests.waiting import eventually
+from tests.working import at_work, changed
 
 U1 = Submitter("user", "1")
 
@@ -39,23 +37,15 @@ class Kitchen:
 
     async def set(self, **changes: Any) -> None:
         """Change the queue's settings; durations in seconds."""
-        fields: dict[str, Any] = {
-            name: round(value * SECOND) if isinstance(value, float) else value
-            for name, value in changes.items()
-        }
-        self.settings = replace(self.settings, **fields)
+        self.settings = changed(self.settings, changes)
         await self.store.configure(self.settings)
 
     @asynccontextmanager
     async def worker(self, slots: int = 2) -> AsyncIterator[Worker]:
         """Run a worker for the time of the block, and stop it in order afterwards."""
         worker = Worker(self.store, self.handlers, slots, host=self.host)
-        task = asyncio.create_task(worker.run())
-        try:
+        async with at_work(worker):
             yield worker
-        finally:
-            worker.stop()
-            await task
 
     async def call(self, handler: str, id: str = "job", who: Submitter = U1, **args: Any) -> None:
         """Submit a job for a handler."""
@@ -99,11 +89,8 @@ class Kitchen:
 
 
 @pytest.fixture
-async def stores(servers: Servers, kind: str) -> AsyncIterator[Stores]:
-    """Override: the stores on their own clock."""
-    stores = connect(servers, kind, None)
-    yield stores
-    await stores.close()
+def clock() -> None:
+    """Override: the stores are on their own clock."""
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 from maitred.errors import MaitredError, SchemaMismatch, StoreUnavailable, UnknownQueue
 from maitred.worker import Worker
 from tests.worker.conftest import Kitchen
+from tests.working import at_work
 
 VERBS = ("status", "join")
 
@@ -47,13 +48,10 @@ async def test_a_store_that_is_away_is_waited_for_and_told_once(
 
     kitchen.handlers.register("quick", quick)
     failing(kitchen, monkeypatch, verb, StoreUnavailable("gone"), times=3)
-    worker = Worker(kitchen.store, kitchen.handlers, 1)
     with capture_logs() as logs:
-        task = asyncio.create_task(worker.run())
-        await kitchen.call("quick")
-        await kitchen.ended()
-        worker.stop()
-        await task
+        async with at_work(Worker(kitchen.store, kitchen.handlers, 1)):
+            await kitchen.call("quick")
+            await kitchen.ended()
     assert [entry["event"] for entry in logs if entry["log_level"] == "warning"] == [
         "the store does not answer"
     ]
@@ -74,8 +72,5 @@ async def test_a_worker_that_waits_for_the_store_can_be_stopped(
     kitchen: Kitchen, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     failed_twice = failing(kitchen, monkeypatch, verb, StoreUnavailable("gone"), times=float("inf"))
-    worker = Worker(kitchen.store, kitchen.handlers, 1)
-    task = asyncio.create_task(worker.run())
-    await failed_twice.wait()
-    worker.stop()
-    await task
+    async with at_work(Worker(kitchen.store, kitchen.handlers, 1)):
+        await failed_twice.wait()

@@ -283,7 +283,7 @@ async def test_progress_tells_the_step_and_never_goes_back(sandbox: Sandbox) -> 
     ]
     async with sandbox.room() as room:
         await ScriptRun(steps, room, None, ear.goes_on).run()
-    names = ["build", "step 0.on_fail.0", "step 0.on_fail.1", "last", "step 3"]
+    names = ["build", "step 0.on_fail.0", "step 0.on_fail.1", "last", "step 3", "complete"]
     assert ear.progress == [(at / 5, name) for at, name in enumerate(names)]
 
 

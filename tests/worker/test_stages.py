@@ -20,6 +20,7 @@ from maitred.worker import Worker, current_job
 from maitred.worker.stage_job import StageJob
 from tests.waiting import eventually
 from tests.worker.conftest import U1, Kitchen
+from tests.working import at_work
 
 TWO = ("downloading", "notify")
 
@@ -51,12 +52,8 @@ class Pipeline(Kitchen):
     async def another(self, handlers: Handlers, slots: int = 1) -> AsyncIterator[Worker]:
         """Run a worker with other functions for the time of the block."""
         worker = Worker(self.store, handlers, slots)
-        task = asyncio.create_task(worker.run())
-        try:
+        async with at_work(worker):
             yield worker
-        finally:
-            worker.stop()
-            await task
 
     async def reason(self, id: str = "job") -> str | None:
         found = waiting_for(await self.view(id), self.settings)

@@ -18,6 +18,7 @@ from maitred.worker.stage_job import StageJob
 from maitred.worker.voice import PART_LIMIT, Words
 from tests.waiting import eventually
 from tests.worker.conftest import Kitchen
+from tests.working import at_work
 
 LIMIT = 1000
 
@@ -213,14 +214,11 @@ async def test_a_run_whose_lease_is_lost_is_ended_by_what_it_says(kitchen: Kitch
     kitchen.handlers.register("grade", grade)
     await kitchen.set()
     deaf = Deaf(kitchen.store)
-    worker = Worker(deaf, kitchen.handlers, 1)
-    task = asyncio.create_task(worker.run())
-    await kitchen.call("grade")
-    await kitchen.until(Phase.RUNNING)
-    await kitchen.store.cancel("job", "enough")
-    await asyncio.wait_for(stopped.wait(), 20)
-    worker.stop()
-    await task
+    async with at_work(Worker(deaf, kitchen.handlers, 1)):
+        await kitchen.call("grade")
+        await kitchen.until(Phase.RUNNING)
+        await kitchen.store.cancel("job", "enough")
+        await asyncio.wait_for(stopped.wait(), 20)
 
 
 class Passing(PassingOn):

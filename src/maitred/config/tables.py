@@ -15,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from maitred import duration
+from maitred import duration, size
 from maitred.config.values import (
     MOST_RUNNING,
     between,
@@ -29,7 +29,6 @@ from maitred.config.values import (
     profile_names,
     queue_name,
     show_limit,
-    size_between,
     stage_names,
     store_url,
 )
@@ -108,11 +107,11 @@ class InteractiveConfig(_Table):
 class SandboxConfig(_Table):
     """What a command and all that it starts may use; `cpu` is of each process, by default without a bound."""
 
-    memory: Annotated[int, size_between("16MiB", "1TiB")] = _default.sandbox_memory
+    memory: Annotated[int, between("16MiB", "1TiB", size.parse)] = _default.sandbox_memory
     processes: Annotated[int, count(1, 100_000)] = _default.sandbox_processes
-    file_size: Annotated[int, size_between("4KiB", "1TiB")] = _default.sandbox_file_size
+    file_size: Annotated[int, between("4KiB", "1TiB", size.parse)] = _default.sandbox_file_size
     open_files: Annotated[int, count(16, 1_000_000)] = _default.sandbox_open_files
-    disk: Annotated[int, size_between("64KiB", "10TiB")] = _default.sandbox_disk
+    disk: Annotated[int, between("64KiB", "10TiB", size.parse)] = _default.sandbox_disk
     cpu: Annotated[int, between("1s", "30d")] | None = None
     network: bool = _default.sandbox_network
 
@@ -155,8 +154,8 @@ class QueueConfig(_Table):
     max_delay: Annotated[int, between("0s", "3650d")] = _default.max_delay
     max_waiting: MaxWaitingConfig = MaxWaitingConfig()
     max_body: Annotated[int, count(1, 64 << 20)] = _default.max_body
-    output: Annotated[int, size_between("0B", "64MiB")] = _default.output_limit
-    artifacts: Annotated[int, size_between("0B", "256MiB")] = _default.artifact_limit
+    output: Annotated[int, between("0B", "64MiB", size.parse)] = _default.output_limit
+    artifacts: Annotated[int, between("0B", "256MiB", size.parse)] = _default.artifact_limit
     stages: Annotated[tuple[str, ...], PlainValidator(stage_names)] = _default.stages
     space: Annotated[int, PlainValidator(budget)] | None = None
     profiles: Annotated[tuple[str, ...], PlainValidator(profile_names)] | None = None

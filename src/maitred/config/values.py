@@ -4,6 +4,7 @@ A refusal says what is allowed.
 """
 
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from urllib.parse import urlsplit
 
@@ -42,15 +43,15 @@ MOST_PROFILES = 1_000
 PROFILE_BYTES = 256
 
 
-def between(shortest: str, longest: str) -> BeforeValidator:
-    """Take a duration with these bounds, and give its microseconds."""
-    low, high = duration.parse(shortest), duration.parse(longest)
+def between(least: str, most: str, parse: Callable[[object], int] = duration.parse) -> BeforeValidator:
+    """Take a duration with these bounds, and give its microseconds; or what `parse` reads, as a size."""
+    low, high = parse(least), parse(most)
 
     def check(value: object) -> int:
-        microseconds = duration.parse(value)
-        if not low <= microseconds <= high:
-            raise ValueError(f"{value!r} is out of bounds; allowed is {shortest} to {longest}")
-        return microseconds
+        found = parse(value)
+        if not low <= found <= high:
+            raise ValueError(f"{value!r} is out of bounds; allowed is {least} to {most}")
+        return found
 
     return BeforeValidator(check)
 
@@ -73,19 +74,6 @@ def budget(value: object) -> int:
     if not 1 <= found <= size.parse("1000TB"):
         raise ValueError(f"{value!r} is out of bounds; allowed is 1B to 1000TB")
     return found
-
-
-def size_between(least: str, most: str) -> BeforeValidator:
-    """Take a size with these bounds, and give its bytes."""
-    low, high = size.parse(least), size.parse(most)
-
-    def check(value: object) -> int:
-        found = size.parse(value)
-        if not low <= found <= high:
-            raise ValueError(f"{value!r} is out of bounds; allowed is {least} to {most}")
-        return found
-
-    return BeforeValidator(check)
 
 
 def names(value: object) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine
 from typing import Any
 
@@ -14,7 +15,7 @@ SAFETY_NET = 1.0
 _log = structlog.get_logger()
 
 
-class Rounds:
+class Rounds(ABC):
     """Somebody who works for a queue; `run` it in a task, and cancel that to stop it.
 
     `wake` it when there may be work; it looks every second anyway. What it does in a round is in `_begin`,
@@ -47,9 +48,9 @@ class Rounds:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    @abstractmethod
     async def _begin(self) -> bool:
         """Begin what there is to do and a hand is free for; tell whether to look again at once."""
-        raise NotImplementedError
 
     def _take_on(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Do this beside what is under way, and look for more when it is done."""

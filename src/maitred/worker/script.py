@@ -26,7 +26,7 @@ Progress = Callable[[float, str], None]
 
 
 class ScriptRun:
-    """One run of a script; `say` hears what the programs print, `progress` when a step begins."""
+    """One run of a script; `say` hears what the programs print, `progress` when a step begins and at the end."""
 
     def __init__(self, steps: list[Any], room: Room, say: OnOutput | None, progress: Progress | None) -> None:
         self._nodes = Flow(steps).nodes
@@ -43,6 +43,8 @@ class ScriptRun:
             end, why = await (self._run(node) if "cmd" in node.step else self._ask(node))
             to = node.ends[end] if end else None
             if to == OUTPUT:
+                if self._progress:
+                    self._progress(1.0, "complete")
                 return Verdict("", "", self._shown())
             if to == ABORT:
                 return Verdict(SCRIPT, f"{node.name} {why}", self._shown())
