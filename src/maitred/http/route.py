@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
+from starlette.routing import request_response
 
 from maitred.http.access import authorise
 from maitred.http.incoming import drop_empty, only_known, the_caller, the_desk
@@ -22,6 +23,12 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 class Route(APIRoute):
     """Answers those who may call; an endpoint names what it needs of `request`, `desk` and `caller`."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **more: Any) -> None:
+        """Make the route; one that is called directly has no dependencies that would have to be ended."""
+        super().__init__(path, endpoint, **more)
+        if self._direct() is not None:
+            self.app = request_response(self.get_route_handler())
 
     def get_route_handler(self) -> Handler:
         """Give what answers a request."""
