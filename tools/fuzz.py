@@ -1,4 +1,4 @@
-"""Fuzz a real server by its own description, for a while: `make fuzz`, or `python tools/fuzz.py --seconds 60`.
+"""Fuzz a real server by its own description for a while: `make fuzz`, or with ARGS="--seconds 60".
 
 The server is `maitred up` on an empty directory. schemathesis makes calls of `/openapi.json`, right and wrong
 ones, and sequences of them, until the time is over. It finds fault with a 5xx, and with any answer that the
@@ -6,14 +6,14 @@ description does not name or describes otherwise. What it has found it prints wi
 """
 
 import argparse
-import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from pathlib import Path
+
+import httpx
 
 _HERE = Path(__file__).resolve().parent
 _CHECKS = (
@@ -62,8 +62,7 @@ def _fuzz(address: str, seconds: int, seed: int, folder: Path) -> int:
 
 def _address(server: "subprocess.Popen[str]") -> str:
     """Give where the server is, once it says that it is ready."""
-    assert server.stdout is not None
-    for line in server.stdout:
+    for line in server.stdout or ():
         if found := re.search(r"ready at (http\S+)", line):
             return found[1]
     raise SystemExit("the server did not start")
@@ -71,10 +70,8 @@ def _address(server: "subprocess.Popen[str]") -> str:
 
 def _key(address: str) -> str:
     """Make an admin's key, so that whatever else is made the fuzz may go on."""
-    body = json.dumps({"role": "admin", "name": "fuzz"}).encode()
-    request = urllib.request.Request(f"{address}/api/v1/keys", body, method="POST")
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        return str(json.load(answer)["key"])
+    answer = httpx.post(f"{address}/api/v1/keys", json={"role": "admin", "name": "fuzz"})
+    return str(answer.raise_for_status().json()["key"])
 
 
 if __name__ == "__main__":
