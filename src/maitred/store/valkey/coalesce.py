@@ -1,7 +1,8 @@
 """Submits that are made together travel together: one script call carries many callers' jobs.
 
 A submit that finds nothing under way leaves at once. Those that come while one is under way gather, and leave
-in one call when it is back, or as soon as there are 128 of them.
+in one call when it is back, or as soon as there are 128 of them. A full call waits for nobody and holds up
+nobody.
 """
 
 import asyncio
@@ -27,7 +28,9 @@ class Coalescer(Generic[Answer]):
 
     async def put(self, orders: Sequence[Order]) -> list[Answer]:
         """Send these orders, with whatever else is submitted now; give their answers."""
-        if not self._under_way or len(orders) >= MOST:
+        if len(orders) >= MOST:
+            return await self._send(orders)
+        if not self._under_way:
             with self._on_the_way():
                 return await self._send(orders)
         if self._jobs + len(orders) > MOST:
