@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench fuzz simulate soak diagrams parts lock clean
+.PHONY: help setup run test check docs bench fuzz simulate soak diagrams parts lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -26,6 +26,9 @@ check: $(VENV)/.dev parts ## formatting, lint, types, layers and Lua
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python tools/luacheck.py
+
+docs: $(VENV)/.dev ## build the site into build/site; it needs no network
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 bench: $(VENV)/.dev ## measure beside other queues (ARGS are its options)
 	@$(BIN)/python -m benchmarks $(ARGS)

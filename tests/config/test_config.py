@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 from maitred.config import Config, load
-from maitred.config.values import SCHEMES
 from maitred.core.settings import Settings
 from maitred.errors import ConfigError
-from maitred.store.valkey.connection import Address
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
@@ -236,6 +234,8 @@ def test_letters_digits_and_two_marks_are_allowed_in_a_name(name: str) -> None:
         "rediss://h",
         "unix:///run/v.sock",
         "unix:///a/b?db=2",
+        "valkeys+sentinel://:secret@a,b:26380/main/2",
+        "redis+cluster://a:7000,b:7000?replicas=1",
     ],
 )
 def test_a_stores_url_is_a_server_or_a_socket(url: str) -> None:
@@ -245,14 +245,13 @@ def test_a_stores_url_is_a_server_or_a_socket(url: str) -> None:
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("valkey+sentinel://a:s3cret@b/0", "valkey+sentinel:// is not supported yet"),
-        ("valkey+cluster://a:s3cret@b/0", "valkey+cluster:// is not supported yet"),
         ("postgres://a:s3cret@b/0", "postgres:// is not a known scheme"),
         ("localhost", "no:// is not a known scheme"),
         ("valkey://", "does not say where the server is"),
         ("unix://", "does not say where the server is"),
         ("valkey://a:s3cret@b:99999/0", "is not a url"),
         ("valkey://a:s3cret@b/main", "the database has to be a number"),
+        ("valkey+sentinel://a:s3cret@b,c:26379", "by which name the sentinels know the primary"),
     ],
 )
 def test_a_wrong_url_is_refused_without_repeating_its_password(url: str, says: str) -> None:
@@ -261,13 +260,6 @@ def test_a_wrong_url_is_refused_without_repeating_its_password(url: str, says: s
     assert says in line
     assert "unix:///PATH" in line
     assert "s3cret" not in line
-
-
-def test_what_the_settings_allow_the_store_can_read() -> None:
-    for scheme in SCHEMES:
-        url = "unix:///run/v.sock" if scheme == "unix" else f"{scheme}://h:1/2"
-        assert load(written(f'[store]\nurl = "{url}"')).store.url == url
-        assert Address.read(url).tls == (scheme in ("valkeys", "rediss"))
 
 
 def test_a_named_file_has_to_be_there() -> None:

@@ -20,7 +20,7 @@ from tests.docs.pages import ROOT, Block
 PATIENCE = 20.0
 USUAL = "127.0.0.1:7500"
 _STARTS = re.compile(r'(?:make run(?: ARGS="(?P<args>[^"]*)")?|maitred up(?P<words>.*))')
-_ONLY_LOOKS = re.compile(r"maitred (show|line)\b|curl -s http")
+_ONLY_LOOKS = re.compile(r"maitred (show|line)\b|curl -s http|sort ")
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,9 @@ class Session:
             "PYTHONPATH": str(ROOT / "src"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "COLUMNS": "100",
+            # Which other plugins are installed here is no matter of the page's.
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTEST_PLUGINS": "pytest_asyncio.plugin",
         }
 
     def read(self, block: Block) -> None:

@@ -81,7 +81,8 @@ def test_python_is_a_file_that_a_command_runs(block: Block) -> None:
     runs = [
         step.command for other in blocks(block.page) for step in steps(other) if other.language == "console"
     ]
-    assert any(re.search(rf"--app {module}\b|python {re.escape(block.file)}", command) for command in runs)
+    runs_it = rf"--app {module}\b|python (-m pytest .*)?{re.escape(block.file)}"
+    assert block.file == "conftest.py" or any(re.search(runs_it, command) for command in runs), block
 
 
 def test_python_has_the_right_types(tmp_path: Path) -> None:
@@ -99,6 +100,12 @@ def test_python_has_the_right_types(tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stdout
 
 
+@pytest.mark.parametrize("block", all_blocks("py"), ids=str)
+def test_a_program_for_another_queue_is_shown_to_those_who_come_from_there(block: Block) -> None:
+    assert block.page.name == "migrating.md"
+    compile(block.text, str(block), "exec")
+
+
 @pytest.mark.parametrize("block", all_blocks("sh"), ids=str)
 def test_what_is_typed_at_make_exists(block: Block) -> None:
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
@@ -111,7 +118,7 @@ def test_make_run_is_maitred_up() -> None:
 
 
 def test_every_block_is_of_a_kind_that_is_tried() -> None:
-    tried = {"console", "line", "floor", "ledger", "toml", "python", "sh", "mermaid"}
+    tried = {"console", "line", "floor", "ledger", "toml", "python", "sh", "mermaid", "py"}
     plain = [str(block) for page in PAGES for block in blocks(page) if block.language not in tried]
     shown = [name for name in plain if not name.startswith("CONTRIBUTING.md")]
     assert not shown, "a block that nobody tries may be wrong"

@@ -2,83 +2,14 @@
 
 import re
 
-from pydantic import BaseModel
-
-from maitred import duration
-from maitred.config import (
-    BackoffConfig,
-    ClassConfig,
-    DelayConfig,
-    InteractiveConfig,
-    LogConfig,
-    MaxWaitingConfig,
-    QueueConfig,
-    SandboxConfig,
-    ServerConfig,
-    StoreConfig,
-    WorkerConfig,
-)
 from maitred.http import create_app
 from maitred.service.desk import Desk
 from maitred.store.memory import MemoryStores
 from maitred.store.valkey.keys import AUDIT, KEYS, NAMES, QUEUES
 from tests.docs.pages import ROOT, rows
+from tools.pages.settings import defaults
 
 DOCS = ROOT / "docs"
-NO_DURATION = {
-    "order",
-    "eager",
-    "attempts",
-    "max_body",
-    "output",
-    "artifacts",
-    "total",
-    "per_submitter",
-    "url",
-    "durability",
-    "processes",
-    "open_files",
-    "network",
-    "private_addresses",
-    "isolate",
-}
-SIZES = {"memory", "file_size", "disk"}
-
-
-def defaults() -> dict[str, str]:
-    """Give each setting as the file names it, and its default as a person writes it."""
-    tables: dict[str, type[BaseModel]] = {
-        "": QueueConfig,
-        "store.": StoreConfig,
-        "log.": LogConfig,
-        "delay.": DelayConfig,
-        "backoff.": BackoffConfig,
-        "max_waiting.": MaxWaitingConfig,
-        "classes.NAME.": ClassConfig,
-        "interactive.": InteractiveConfig,
-        "sandbox.": SandboxConfig,
-        "server.": ServerConfig,
-        "worker.": WorkerConfig,
-    }
-    found = {}
-    for prefix, table in tables.items():
-        for name, field in table.model_fields.items():
-            if f"{name}." in tables or name == "classes":
-                continue
-            value = field.default
-            if field.is_required():
-                found[prefix + name] = "required"
-            elif value is None:
-                found[prefix + name] = "none"
-            elif name in SIZES:
-                found[prefix + name] = f"{value >> 20}MiB"
-            elif isinstance(value, int) and name not in NO_DURATION:
-                found[prefix + name] = duration.show(value)
-            elif isinstance(value, tuple):
-                found[prefix + name] = ", ".join(value) or "none"
-            else:
-                found[prefix + name] = str(value).lower() if isinstance(value, bool) else str(value)
-    return found
 
 
 def test_every_setting_is_described_with_its_default() -> None:

@@ -258,8 +258,12 @@ class Scene:
     def store(self) -> Store:
         return self.stores.queue(QUEUE)
 
+    def make_server(self) -> StoreServer:
+        """Give the store's server, which is started then."""
+        return StoreServer(self.home / "store")
+
     async def __aenter__(self) -> Self:
-        self.server = StoreServer(self.home / "store")
+        self.server = self.make_server()
         await self.server.start()
         self.stores = ValkeyStores(self.server.url)
         await self.store.configure(self.settings)

@@ -6,9 +6,10 @@ import signal
 
 import pytest
 
+from maitred.address import Site
 from maitred.core.job import Put
 from maitred.errors import StoreUnavailable
-from maitred.store.valkey.connection import Address, Connection
+from maitred.store.valkey.connection import Connection
 from maitred.store.valkey.store import ValkeyStores
 from tests.faults.cutting import Cutter
 from tests.faults.scene import Scene
@@ -59,7 +60,7 @@ async def test_renewing_delivers_a_start_that_was_lost_with_its_connection(scene
 
 async def test_a_connection_that_falls_silent_is_given_up_and_made_anew(scene: Scene) -> None:
     async with Cutter(scene.server.socket, random.Random(0)) as cutter:
-        connection = Connection(Address.read(cutter.url), patience=0.1)
+        connection = Connection(Site.read(cutter.url).server, patience=0.1)
         assert await connection.call("PING") == b"PONG"
         cutter.awake.clear()
         with pytest.raises(StoreUnavailable):
@@ -71,7 +72,7 @@ async def test_a_connection_that_falls_silent_is_given_up_and_made_anew(scene: S
 
 async def test_all_who_wait_for_a_connection_are_refused_together(scene: Scene) -> None:
     scene.server.kill()
-    connection = Connection(Address.read(scene.server.url))
+    connection = Connection(Site.read(scene.server.url).server)
     answers = await asyncio.gather(*(connection.call("PING") for _ in range(50)), return_exceptions=True)
     assert {type(answer) for answer in answers} == {StoreUnavailable}
     await scene.server.start()
@@ -83,7 +84,7 @@ async def test_a_server_that_hangs_up_at_once_refuses_the_call_and_does_not_let_
     async with Cutter(scene.server.socket, random.Random(0)) as cutter:
         scene.server.kill()
         for _ in range(20):
-            connection = Connection(Address.read(cutter.url), patience=None)
+            connection = Connection(Site.read(cutter.url).server, patience=None)
             with pytest.raises(StoreUnavailable):
                 await asyncio.wait_for(connection.call("PING"), 10)
             connection.close()

@@ -56,10 +56,11 @@ async def test_worker_and_server_wait_for_a_killed_store_and_go_on(scene: Scene)
         scene.open_gate()
         await scene.server.start()
 
-        async def works() -> bool:
-            return (await http.put(url, json=body("after"))).status_code == 201
+        async def works() -> str:
+            answer = await http.put(url, json=body("after"))
+            return str(answer.json()["id"]) if answer.status_code == 201 else ""
 
-        await eventually(works)
+        accepted.insert(0, await eventually(works))
     jobs = await scene.ended(*accepted)
     assert {job.code for job in jobs} == {""}
     assert [run.code for run in jobs[-1].timeline] == ["lost", ""], "given up in the outage, and run again"

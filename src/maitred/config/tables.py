@@ -15,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from maitred import duration, size
+from maitred import address, duration, size
 from maitred.config.values import (
     MOST_RUNNING,
     between,
@@ -30,7 +30,6 @@ from maitred.config.values import (
     queue_name,
     show_limit,
     stage_names,
-    store_url,
 )
 from maitred.core.classes import WHOLE, DurationClass, Limit
 from maitred.core.settings import Settings
@@ -56,7 +55,7 @@ class StoreConfig(_Table):
     @field_validator("url")
     @classmethod
     def _usable(cls, url: str | None) -> str | None:
-        return None if url is None else store_url(url)
+        return None if url is None else address.check(url)
 
 
 class DelayConfig(_Table):

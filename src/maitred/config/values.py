@@ -6,7 +6,6 @@ A refusal says what is allowed.
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator
 
@@ -14,8 +13,6 @@ from maitred import duration, size
 from maitred.core.classes import PERCENT, WHOLE, Limit
 from maitred.core.stages import RESERVED, STAGE_NAME
 
-SCHEMES = ("valkey", "redis", "valkeys", "rediss", "unix")
-_NOT_YET = ("valkey+sentinel", "valkey+cluster", "redis+sentinel", "redis+cluster")
 _QUEUE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _CLASS_NAME = re.compile(r"[a-z0-9_-]{1,32}")
 _PERCENTAGE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?) ?%")
@@ -197,26 +194,3 @@ def level_limit(value: object) -> Limit:
 def show_limit(limit: Limit) -> int | str:
     """Write a limit as the file has it: 2, or "12.5%"."""
     return f"{limit.amount / PERCENT:g}%" if limit.percent else limit.amount
-
-
-def store_url(url: str) -> str:
-    """Check a store's url without ever repeating it: it may hold a password."""
-    allowed = (
-        "allowed are valkey://HOST:PORT/DB, redis://HOST:PORT/DB, "
-        "valkeys:// and rediss:// over TLS, and unix:///PATH"
-    )
-    try:
-        parts = urlsplit(url)
-        port_is_right = parts.port is None or parts.port > 0
-    except ValueError as error:
-        raise ValueError(f"is not a url ({error}); {allowed}") from error
-    if parts.scheme in _NOT_YET:
-        raise ValueError(f"{parts.scheme}:// is not supported yet; {allowed}")
-    if parts.scheme not in SCHEMES:
-        raise ValueError(f"{parts.scheme or 'no'}:// is not a known scheme; {allowed}")
-    complete = bool(parts.path.strip("/")) if parts.scheme == "unix" else bool(parts.hostname)
-    if not complete or not port_is_right:
-        raise ValueError(f"it does not say where the server is; {allowed}")
-    if parts.scheme != "unix" and not re.fullmatch(r"/?\d*", parts.path):
-        raise ValueError(f"the database has to be a number; {allowed}")
-    return url

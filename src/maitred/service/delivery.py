@@ -65,13 +65,21 @@ class Postman:
     """Sends messages, each on a connection of its own.
 
     None is kept for the next message, which may be for another receiver at the same address. `tried` hears
-    of each try.
+    of each try. With a `transport` they go there, and nowhere else.
     """
 
-    def __init__(self, signer: Signer, *, patience: float = PATIENCE, tried: OnTry | None = None) -> None:
+    def __init__(
+        self,
+        signer: Signer,
+        *,
+        patience: float = PATIENCE,
+        tried: OnTry | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
         self._signer = signer
         self._patience = patience
         self._tried = tried
+        self._transport = transport
 
     async def post(self, url: str, message: Message, *, private: bool, tries: int = 0) -> Tried:
         """Sign a message and send it once, after so many tries before; to a `private` address if allowed."""
@@ -115,7 +123,7 @@ class Postman:
     def _client(self, url: str, *, private: bool) -> httpx.AsyncClient:
         # Over plain http nothing is verified, and reading all the world's certificates takes long.
         verify = self._certificates if url.lower().startswith("https:") else False
-        transport = CheckedTransport(private=private, verify=verify)
+        transport = self._transport or CheckedTransport(private=private, verify=verify)
         return httpx.AsyncClient(transport=transport, timeout=self._patience, trust_env=False)
 
     @cached_property

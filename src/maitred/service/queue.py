@@ -325,6 +325,12 @@ class Queue:
             self._desk = Desk(find_store(self.where, self._data))
         return self._desk
 
+    def ask(self, store: str | Stores | None) -> None:
+        """Ask another store from now on, named as for a new queue; `close` first what was opened."""
+        self.where, self._desk = store, None
+        if "sync" in vars(self):
+            self.sync.forget()
+
     async def close(self) -> None:
         """Give back the connections that this queue opened; it may be used again."""
         desk, self._desk = self._desk, None

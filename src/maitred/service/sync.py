@@ -28,14 +28,17 @@ def _background() -> asyncio.AbstractEventLoop:
 os.register_at_fork(after_in_child=_background.cache_clear)
 
 
+def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on that loop, and block until its answer is there."""
+    return asyncio.run_coroutine_threadsafe(coroutine, _background()).result()
+
+
 def _blocking(
     method: Callable[Concatenate[Queue, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate["SyncQueue", P], T]:
     @wraps(method)
     def call(self: "SyncQueue", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        loop = _background()
-        coroutine = method(self.on(loop), *args, **kwargs)
-        return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+        return wait_for(method(self.on(_background()), *args, **kwargs))
 
     return call
 
@@ -52,6 +55,10 @@ class SyncQueue:
         if self._on is None or self._on[0] is not loop:
             self._on = (loop, self._make())
         return self._on[1]
+
+    def forget(self) -> None:
+        """Make the queue anew at the next call: it asks another store."""
+        self._on = None
 
     put = _blocking(Queue.put)
     put_many = _blocking(Queue.put_many)

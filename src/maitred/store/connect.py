@@ -1,7 +1,7 @@
 """Opens a store from its address.
 
 unix:///run/valkey.sock                  a server on a unix socket (the embedded one, or yours)
-valkey://[user:password@]host:port/db    (also redis://, and valkeys:// or rediss:// over TLS)
+valkey://[user:password@]host:port/db    a server, sentinels or a cluster (`maitred.address` has all forms)
 memory://                                the reference, in this process
 """
 

@@ -64,7 +64,7 @@ def _random_bytes() -> bytes:
 
 
 class MemoryStore(OutputVerbs):
-    """One queue in memory."""
+    """One queue in memory. Each verb that may have changed something sets `touched`."""
 
     def __init__(self, queue: str, *, clock: Clock | None = None, dice: Dice | None = None) -> None:
         """Name the queue; it exists once it is configured."""
@@ -80,6 +80,7 @@ class MemoryStore(OutputVerbs):
         self._news: list[Entry] = []
         self._told = 0
         self._changed = asyncio.Event()
+        self.touched = asyncio.Event()
 
     @property
     def exists(self) -> bool:
@@ -94,6 +95,10 @@ class MemoryStore(OutputVerbs):
 
     async def configure(self, settings: Settings) -> None:
         """Make the queue, or give it new settings."""
+        self.open(settings)
+
+    def open(self, settings: Settings) -> None:
+        """Do what `configure` does, for those who have no loop yet."""
         if self._state is None:
             self._state = House(self.queue, settings)
         self._house.configure(settings, self._clock(), self._dice())
@@ -404,6 +409,7 @@ class MemoryStore(OutputVerbs):
         return shift
 
     def _ring(self, *, answered: bool = False) -> None:
+        self.touched.set()
         self._note_changes()
         self._wake(answered=answered)
         for name, event in self._arrived.items():

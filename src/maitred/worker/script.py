@@ -26,7 +26,7 @@ Progress = Callable[[float, str], None]
 
 
 class ScriptRun:
-    """One run of a script; `say` hears what the programs print, `progress` each step's begin and the end."""
+    """One run of a script; `say` hears what programs print, `progress` when a step begins and at the end."""
 
     def __init__(self, steps: list[Any], room: Room, say: OnOutput | None, progress: Progress | None) -> None:
         self._nodes = Flow(steps).nodes

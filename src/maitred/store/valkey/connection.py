@@ -10,53 +10,25 @@ has waited too long, so that the next one is made on a new wire.
 import asyncio
 import ssl
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
-from urllib.parse import unquote, urlsplit
 
 import hiredis
 
-from maitred.errors import ConfigError, StoreUnavailable
+from maitred.address import Address
+from maitred.errors import StoreUnavailable
+from maitred.store.valkey import scripts
 
 CONNECT_PATIENCE = 5.0
 ANSWER_PATIENCE = 5.0
-_TCP = {"valkey": False, "redis": False, "valkeys": True, "rediss": True}
+# What a server answers that may no longer be the one to write to, also to one that is parked there.
+_DEMOTED = ("READONLY", "UNBLOCKED", "NOREPLICAS")
 _MORE = object()
+Finder = Callable[[], Awaitable[Address]]
 
 
 class ReplyError(Exception):
     """The server answered with an error."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a server listens, and how to be let in."""
-
-    path: str = ""
-    host: str = ""
-    port: int = 6379
-    tls: bool = False
-    username: str = ""
-    password: str = ""
-    database: int = 0
-
-    @classmethod
-    def read(cls, url: str) -> "Address":
-        """Read a store's address; ConfigError if it is not one."""
-        try:
-            parts = urlsplit(url)
-            user, password = unquote(parts.username or ""), unquote(parts.password or "")
-            if parts.scheme == "unix":
-                return cls(path=unquote(parts.path), username=user, password=password)
-            if parts.scheme in _TCP:
-                database = int(parts.path.strip("/") or 0)
-                host, port = parts.hostname or "127.0.0.1", parts.port or 6379
-                return cls("", host, port, _TCP[parts.scheme], user, password, database)
-        except ValueError as error:
-            raise ConfigError(f"a store's address cannot be read: {error}") from None
-        raise ConfigError(
-            "a store's address begins with unix://, valkey://, valkeys://, redis://, rediss:// or memory://"
-        )
 
 
 class Wire(asyncio.Protocol):
@@ -138,6 +110,11 @@ class Wire(asyncio.Protocol):
             if not future.done():
                 future.set_exception(StoreUnavailable(f"the store went away: {error or 'it hung up'}"))
 
+    @property
+    def busy(self) -> bool:
+        """Whether anybody waits for an answer."""
+        return bool(self._pending) and not self.lost
+
     def close(self) -> None:
         """Hang up; nobody may call on this wire from now on."""
         self.lost = True
@@ -150,17 +127,20 @@ class Wire(asyncio.Protocol):
 class Connection:
     """Connects when first used, and again after the wire was lost.
 
-    `patience` is how long the server may take for one answer; None for a connection on which it may block.
+    `where` is the server's address, or what finds it each time that it is needed; a server that was found has
+    to be a primary. `patience` is how long it may take for one answer; None for a connection on which it may
+    block. `at` is the address of the server that it is connected to now, None if there is none.
     """
 
-    def __init__(self, address: Address, *, patience: float | None = ANSWER_PATIENCE) -> None:
-        self._address = address
+    def __init__(self, where: Address | Finder, *, patience: float | None = ANSWER_PATIENCE) -> None:
+        self._where = where
         self._patience = patience
+        self.at: Address | None = None
         self._wire: Wire | None = None
         self._opening: asyncio.Task[Wire] | None = None
 
     async def call(self, *args: Any) -> Any:
-        """Send a command; give its answer.
+        """Send a command; give its answer. A server that lacks our functions is given them.
 
         Raises `ReplyError` if the server refuses it, and `StoreUnavailable` if it cannot be reached or is
         lost before it answers: then the command may or may not have been carried out.
@@ -168,7 +148,45 @@ class Connection:
         wire = self._wire
         if wire is None or wire.lost:
             wire = await self._connect()
+        try:
+            return await wire.send(args)
+        except ReplyError as error:
+            await self._cope(wire, error)
         return await wire.send(args)
+
+    async def call_together(self, *commands: tuple[Any, ...]) -> list[Any]:
+        """Send commands with nobody else's between them, and give their answers; raises like `call`."""
+        wire = self._wire
+        if wire is None or wire.lost:
+            wire = await self._connect()
+        try:
+            return await self._answers(wire, commands)
+        except ReplyError as error:
+            await self._cope(wire, error)
+        return await self._answers(wire, commands)
+
+    @staticmethod
+    async def _answers(wire: Wire, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        answers = await asyncio.gather(*map(wire.send, commands), return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return answers
+
+    @staticmethod
+    async def _cope(wire: Wire, error: ReplyError) -> None:
+        """Do what lets a refused command succeed at the next try; raise the error if that is nothing."""
+        if "Function not found" in str(error):
+            try:
+                await wire.send(("FUNCTION", "LOAD", "REPLACE", scripts.library()))
+            except ReplyError as refusal:
+                error = refusal
+            else:
+                return
+        if str(error).startswith(_DEMOTED):
+            # The next call finds out where the primary is now.
+            wire.close()
+        raise error
 
     async def _connect(self) -> Wire:
         """Connect once for all who ask at the same time: all of them get the one wire, or the one refusal."""
@@ -190,11 +208,13 @@ class Connection:
             self._wire = opening.result()
 
     async def _open(self) -> Wire:
+        found = not isinstance(self._where, Address)
+        at = self._where if isinstance(self._where, Address) else await self._where()
         wire = Wire(self._patience)
         try:
             async with asyncio.timeout(CONNECT_PATIENCE):
-                await self._reach(wire)
-                await self._be_let_in(wire)
+                await self._reach(wire, at)
+                await self._be_let_in(wire, at, to_primary=found)
         except (OSError, TimeoutError) as error:
             wire.close()
             raise StoreUnavailable(
@@ -206,25 +226,36 @@ class Connection:
         except BaseException:
             wire.close()
             raise
+        self.at = at
         return wire
 
-    async def _reach(self, wire: Wire) -> None:
-        loop, at = asyncio.get_running_loop(), self._address
+    @staticmethod
+    async def _reach(wire: Wire, at: Address) -> None:
+        loop = asyncio.get_running_loop()
         if at.path:
             await loop.create_unix_connection(lambda: wire, at.path)
         else:
             context = ssl.create_default_context() if at.tls else None
             await loop.create_connection(lambda: wire, at.host, at.port, ssl=context)
 
-    async def _be_let_in(self, wire: Wire) -> None:
-        at = self._address
+    @staticmethod
+    async def _be_let_in(wire: Wire, at: Address, *, to_primary: bool) -> None:
         greetings = []
         if at.password:
             names = (at.username,) if at.username else ()
             greetings.append(wire.send(("AUTH", *names, at.password)))
         if at.database:
             greetings.append(wire.send(("SELECT", at.database)))
-        await asyncio.gather(*greetings)
+        if to_primary:
+            greetings.append(wire.send(("ROLE",)))
+        answers = await asyncio.gather(*greetings)
+        if to_primary and answers[-1][0] != b"master":
+            raise StoreUnavailable(f"the store is not ready: {at.host}:{at.port} is not the primary now")
+
+    @property
+    def busy(self) -> bool:
+        """Whether anybody waits for an answer or for the connection."""
+        return self._opening is not None or (self._wire is not None and self._wire.busy)
 
     def close(self) -> None:
         """Hang up."""
@@ -233,4 +264,4 @@ class Connection:
             self._opening = None
         if self._wire is not None:
             self._wire.close()
-            self._wire = None
+            self._wire = self.at = None

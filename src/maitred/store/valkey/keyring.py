@@ -31,19 +31,19 @@ class ValkeyKeyring:
 
     async def all(self) -> dict[str, bytes]:
         """Give all records by id."""
-        found = await self._calls.command("HGETALL", KEYS)
+        found = await self._calls.command(KEYS, "HGETALL", KEYS)
         return {text(id): record for id, record in zip(found[::2], found[1::2], strict=True)}
 
     async def change(self, id: str, old: bytes | None, new: bytes | None) -> bool:
         """Put a new record in the place of an old one."""
-        return bool(await self._calls.command("EVAL", _CHANGE, 1, KEYS, id, old or b"", new or b""))
+        return bool(await self._calls.change(KEYS, "EVAL", _CHANGE, 1, KEYS, id, old or b"", new or b""))
 
     async def note(self, notes: Sequence[bytes]) -> None:
         """Add to the audit log."""
-        await self._calls.command("EVAL", _NOTE, 1, AUDIT, MOST_NOTES, *notes)
+        await self._calls.change(AUDIT, "EVAL", _NOTE, 1, AUDIT, MOST_NOTES, *notes)
 
     async def notes(self, before: str | None, limit: int) -> list[tuple[str, bytes]]:
         """Give the last notes, or those before one."""
         last = f"({before}" if before else "+"
-        found = await self._calls.command("XREVRANGE", AUDIT, last, "-", "COUNT", limit)
+        found = await self._calls.command(AUDIT, "XREVRANGE", AUDIT, last, "-", "COUNT", limit)
         return [(text(id), fields[1]) for id, fields in found]

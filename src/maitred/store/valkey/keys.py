@@ -3,6 +3,7 @@
     maitred:{QUEUE}:<name>
 
 A caller declares only `Floor`, for routing; the scripts build the others from its prefix with these names.
+Keys that belong to no queue are each used alone, and may be in any slot.
 """
 
 QUEUES = "maitred:queues"

@@ -125,6 +125,11 @@ def function(verb: str) -> str:
     return f"maitred_{version()}_{verb}"
 
 
+def writes(verb: str) -> bool:
+    """Tell whether a verb may change anything."""
+    return "no-writes" not in _flags(verbs()[verb])
+
+
 @cache
 def library() -> str:
     """Give the whole text to load.

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
+from maitred.address import Site
 from maitred.core.classes import DurationClass, Limit
 from maitred.core.events import Entry
 from maitred.core.invariants import Violation
@@ -49,7 +50,6 @@ from maitred.store.valkey import keys
 from maitred.store.valkey.calls import Calls
 from maitred.store.valkey.checking import check
 from maitred.store.valkey.coalesce import Coalescer
-from maitred.store.valkey.connection import Address
 from maitred.store.valkey.dump import read_dump
 from maitred.store.valkey.keyring import ValkeyKeyring
 from maitred.store.valkey.news import read_entry
@@ -97,11 +97,12 @@ class ValkeyStore(OutputVerbs, NoticeVerbs):
         await self._calls.check_server()
         written = json.dumps(asdict(settings), separators=(",", ":"), sort_keys=True)
         self._refuse(await self._call("configure", written, len(settings.stages)))
-        await self._calls.command("SADD", keys.QUEUES, self.queue)
+        await self._calls.change(keys.QUEUES, "SADD", keys.QUEUES, self.queue)
 
     async def settings(self) -> Settings:
         """Show the queue's settings."""
-        written = await self._calls.command("GET", keys.settings(self.queue))
+        key = keys.settings(self.queue)
+        written = await self._calls.command(key, "GET", key)
         if written is None:
             raise UnknownQueue(self.queue)
         return _read_settings(written)
@@ -123,8 +124,12 @@ class ValkeyStore(OutputVerbs, NoticeVerbs):
         return shown
 
     async def _put_shown(self, orders: Sequence[Order]) -> list[tuple[Put | Refusal, View | None]]:
-        reading = self.read([order.id for order in orders])
-        return list(zip(*await asyncio.gather(self._put(orders), reading), strict=True))
+        ids = [order.id for order in orders]
+        answers, views = await asyncio.gather(self._put(orders), self.read(ids))
+        if any(view is None and isinstance(answer, Put) for answer, view in zip(answers, views, strict=True)):
+            # In a cluster that is in doubt one of the two may have had to wait.
+            views = await self.read(ids)
+        return list(zip(answers, views, strict=True))
 
     async def release(self, id: str, nonce: int | None = None) -> None:
         """Move a job to the front."""
@@ -356,11 +361,11 @@ def _read_settings(written: bytes) -> Settings:
 
 
 class ValkeyStores:
-    """All queues of one server."""
+    """All queues of one server, or of one cluster."""
 
     def __init__(self, url: str, *, clock: Clock | None = None, dice: Dice | None = None) -> None:
         """Read the address; ConfigError if it is not one. The connection is made at the first call."""
-        self._calls = Calls(Address.read(url))
+        self._calls = Calls(Site.read(url))
         self._clock, self._dice = clock, dice
         self._queues: WeakValueDictionary[str, ValkeyStore] = WeakValueDictionary()
         self.keyring = ValkeyKeyring(self._calls)
@@ -375,18 +380,18 @@ class ValkeyStores:
 
     async def names(self) -> list[str]:
         """Name the queues that were configured."""
-        return sorted(text(name) for name in await self._calls.command("SMEMBERS", keys.QUEUES))
+        return sorted(text(name) for name in await self._calls.command(keys.QUEUES, "SMEMBERS", keys.QUEUES))
 
     async def ping(self) -> None:
-        """Raise StoreUnavailable unless the server answers."""
-        await self._calls.command("PING")
+        """Raise StoreUnavailable unless the server answers, in a cluster all that have slots."""
+        await self._calls.ping()
 
     def on_call(self, listener: CallListener) -> None:
         """Tell of each call of a script."""
         self._calls.listeners.append(listener)
 
     async def script_time(self) -> ScriptTime | None:
-        """Tell how busy the server is with scripts."""
+        """Tell how busy the servers are with scripts."""
         return await self._calls.script_time()
 
     async def close(self) -> None:
