@@ -40,7 +40,7 @@ simulate: $(VENV)/.runtime ## play workloads on the Floor in virtual time (ARGS=
 	@$(BIN)/python -m benchmarks simulate $(ARGS)
 
 soak: $(VENV)/.dev parts ## run the long tests with random faults
-	@$(BIN)/pytest tests/faults -m soak -s $(ARGS)
+	@$(BIN)/pytest tests -m soak -s $(ARGS)
 
 diagrams: $(VENV)/.runtime ## draw the states in docs/ledger.md from the code
 	@$(BIN)/python tools/diagrams.py

@@ -41,6 +41,7 @@
     │   ├── ForgedWebhook     no signature fits
     │   └── StaleWebhook      it was signed too long ago, or from now
     ├── ServerUnreachable     no server answers at the address that the client was given
+    ├── JobFailed             the job that was waited for failed; `code` is the job's
     ├── ConfigError           maitred.toml or the environment has mistakes, each named
     └── StoreError
         ├── StoreUnavailable  the store does not answer
@@ -53,7 +54,7 @@
 The default message of an error is the first line of its docstring.
 """
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 
 class Fault(NamedTuple):
@@ -66,7 +67,7 @@ class Fault(NamedTuple):
 class MaitredError(Exception):
     """Something went wrong in Maitred."""
 
-    code: ClassVar[str] = "error"
+    code: str = "error"
 
     def __init__(self, message: str | None = None) -> None:
         """Use the class's docstring where no message is given."""
@@ -366,6 +367,17 @@ class ServerUnreachable(MaitredError):
     """No server answers."""
 
     code = "no-server"
+
+
+class JobFailed(MaitredError):
+    """The job failed."""
+
+    code = "failed"
+
+    def __init__(self, queue: str, id: str, code: str, message: str) -> None:
+        """Say which job, and why, in its own code and words."""
+        self.queue, self.id, self.code, self.message = queue, id, code, message
+        super().__init__(f"the job {id} failed ({code}){f': {message}' if message else ''}")
 
 
 class ConfigError(MaitredError):

@@ -4,10 +4,13 @@ import io
 from pathlib import Path
 from typing import Any
 
+import pytest
 from rich.console import Console
 
+from maitred.cli import batch_watching
 from maitred.cli.batch_watching import BatchSight
 from maitred.wire import BatchDocument, BatchReportEvent, BatchStateEvent
+from tests.cli.conftest import Terminal
 from tests.cli.house import House
 
 DOCUMENT: dict[str, Any] = {
@@ -87,3 +90,18 @@ def test_a_batch_is_watched_to_its_end_in_lines_and_on_a_terminal(house: House, 
     report = house.says("batch", "report", second)
     assert "no such row" in report
     house.stops(up)
+
+
+def test_ctrl_c_leaves_the_batch_and_says_how_to_come_back(
+    served: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bid = served.gets("batch", "submit", "--open")["id"]
+
+    def leave(_line: str, *, err: bool) -> None:
+        assert err
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(batch_watching, "say", leave)
+    left = served.types("batch", "watch", bid)
+    assert left.exit_code == 130
+    assert left.stderr == f"maitred: {bid} goes on; `maitred batch watch {bid}` looks on again.\n"

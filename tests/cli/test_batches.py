@@ -122,14 +122,3 @@ def test_an_empty_batch_completes_is_reported_and_deleted(served: Terminal) -> N
     assert served.types("batch", "rm", bid).stdout == f"Deleted {bid}.\n"
     assert served.types("batch", "rm", bid).exit_code == 4
     assert served.types("batch", "watch", bid).exit_code == 4
-
-
-def test_every_command_about_batches_has_help_with_an_example(terminal: Terminal) -> None:
-    told = terminal.runner.invoke(app, ["batch", "--help"]).stdout
-    for command in ("submit", "add", "seal", "show", "list", "watch", "report", "hold", "resume", "retry"):
-        assert command in told
-        assert (
-            "For example: maitred batch" in terminal.runner.invoke(app, ["batch", command, "--help"]).stdout
-        )
-    for command in ("hold", "resume", "retry", "priority"):
-        assert "For example: maitred" in terminal.runner.invoke(app, [command, "--help"]).stdout

@@ -38,7 +38,8 @@ def test_the_first_key_is_made_without_a_server_and_then_others_may_reach_one(ho
     made(house, "keys", "revoke", viewer["id"], key=admin["key"])
     assert "the key is not good" in made(house, "line", key=renewed["key"], code=1)
     log = made(house, "audit", key=admin["key"])["items"]
-    assert [each["name"] for each in log] == ["root", "root", viewer["name"], "the store", "the store"]
+    assert [each["name"] for each in log] == ["root", "root", viewer["name"], "admin", "admin"]
+    assert [each["address"] for each in log] == [*["127.0.0.1"] * 3, "the store", "the store"]
     house.stops(up)
 
 

@@ -1,12 +1,15 @@
 """Logs of a house for programs: JSON objects that name the job, its queue and its lease."""
 
+import io
 import json
 import re
 from typing import Any
 
 import httpx
 import pytest
+import structlog
 
+from maitred.cli.logs import write_logs
 from tests.cli.house import House
 from tests.waiting import eventually
 
@@ -56,3 +59,20 @@ async def test_logs_are_json_objects_if_asked_for(house: House, how: str) -> Non
         assert re.fullmatch(r"\d+\.1", line["lease"])
         assert line["timestamp"].endswith("Z")
     assert "ValueError: by design" in raised["exception"]
+
+
+class _Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("colours", [True, False])
+def test_logs_for_people_have_colours_unless_they_want_none(
+    monkeypatch: pytest.MonkeyPatch, *, colours: bool
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "" if colours else "1")
+    screen = _Screen()
+    write_logs(screen)
+    structlog.get_logger().info("open")
+    structlog.reset_defaults()
+    assert ("\x1b[" in screen.getvalue()) == colours

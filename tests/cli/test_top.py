@@ -1,7 +1,6 @@
 """`maitred top`: a queue at a glance."""
 
 import asyncio
-import json
 import signal
 from typing import Any
 
@@ -188,6 +187,6 @@ async def test_on_a_terminal_it_is_drawn_anew_until_ctrl_c(house: House) -> None
 
 
 def test_json_is_one_document() -> None:
-    found = json.loads(frame().as_json())
+    found = frame().document()
     assert found["line"]["items"][0]["class"] == "medium"
     assert found["running"]["items"][0]["elapsed"] == 15.0

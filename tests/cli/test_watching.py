@@ -85,14 +85,15 @@ async def test_each_event_is_a_line_of_json(house: House) -> None:
     house.stops(up)
 
 
-async def test_ctrl_c_ends_the_watch_quietly_and_leaves_the_job(house: House) -> None:
+async def test_ctrl_c_ends_the_watch_leaves_the_job_and_says_how_to_come_back(house: House) -> None:
     up, address = house.comes_up("up", "--port", "0", "--slots", "0")
     submitted = house.starts("submit", "--json", "--", "true")
     id = json.loads(submitted.communicate(timeout=30)[0])["id"]
     watching = house.starts("watch", id)
     said(watching)
     watching.send_signal(signal.SIGINT)
-    assert watching.communicate(timeout=30) == ("", "")
+    way_back = f"`maitred watch {id}` looks on again, `maitred cancel {id}` ends it"
+    assert watching.communicate(timeout=30) == ("", f"maitred: {id} stays in line; {way_back}.\n")
     assert watching.returncode == 130
     async with Client(address) as client:
         assert (await client.job("default", id)).phase == "waiting"

@@ -163,8 +163,10 @@ async def test_what_happened_while_nobody_listened_is_a_gap(store: Store, clock:
     await store.put([Order("a", Submitter("user", "1"), NEED, b"")])
     second = await store.survey(60)
     await store.put([Order("b", Submitter("user", "1"), NEED, b"")])
-    [entry] = await store.news(first.last_id, 1)
-    assert entry.number == second.last_number + 1 > first.last_number + 1
+    heard, entry = await store.news(first.last_id, 1)
+    assert heard.number > first.last_number + 1
+    assert (heard.id, heard.number) == (second.last_id, second.last_number)
+    assert entry.number == heard.number + 1
 
 
 async def test_a_place_that_is_taken_is_told_from_one_that_is_left(store: Store) -> None:

@@ -267,4 +267,4 @@ async def test_listeners_hear_once_of_what_a_call_says_of_a_run(store: Store, st
     await finish(store, start, said=(Part("stdout", b"3"),))
     entries = await store.news(last_id, 1)
     told = [event for entry in entries for event in entry.events if isinstance(event, Said)]
-    assert told == [Said(start.lease.record, 4), Said(start.lease.record, 5)]
+    assert told == [Said(start.lease.record, 1, 4), Said(start.lease.record, 5, 5)]

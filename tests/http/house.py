@@ -15,7 +15,7 @@ from maitred.http.server import address
 from maitred.service.desk import Desk
 from maitred.service.foresights import Foresights
 from maitred.store.memory import MemoryStores
-from maitred.store.port import Store
+from maitred.store.port import Store, Stores
 from tests.http.guest import Guest
 
 NEED = "handler:grade"
@@ -53,6 +53,19 @@ class House:
         """Watch a job; give its events."""
         async with self.stream(f"/jobs/{id}/events", last) as stream:
             yield stream
+
+    @contextlib.asynccontextmanager
+    async def everything(
+        self, last: str | None = None, key: str | None = None, **query: Any
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        """Watch all queues; give what happens there."""
+        headers = ({"Last-Event-ID": last} if last else {}) | (
+            {"Authorization": f"Bearer {key}"} if key else {}
+        )
+        http = self.guest.http
+        async with http.stream("GET", "/api/v1/events", headers=headers, params=query, timeout=20) as answer:
+            assert answer.status_code == 200, await answer.aread()
+            yield events(answer)
 
     @contextlib.asynccontextmanager
     async def stream(self, what: str, last: str | None = None) -> AsyncIterator[AsyncIterator[Event]]:
@@ -93,9 +106,9 @@ async def rest(stream: AsyncIterator[Event]) -> list[Event]:
 
 
 @contextlib.asynccontextmanager
-async def open_house(queue: str) -> AsyncIterator[House]:
-    """Open a house with one queue."""
-    stores = MemoryStores()
+async def open_house(queue: str, stores: Stores | None = None) -> AsyncIterator[House]:
+    """Open a house with one queue, on a store of its own or on one that has other servers too."""
+    stores = stores or MemoryStores()
     store = stores.queue(queue)
     await store.configure(Settings(lease=60 * MINUTE))
     foresights = Foresights(stores)

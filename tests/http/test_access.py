@@ -27,7 +27,7 @@ ROLES: tuple[Role, ...] = ("submitter", "viewer", "operator", "admin")
 QUEUE = "/api/v1/queues/q"
 # What each role may do, as the contract has it, said here once more and by other means than the table.
 READS_OF_ADMINS = ("/api/v1/keys", "/api/v1/audit")
-NO_READS_OF_SUBMITTERS = (*READS_OF_ADMINS, "/workers", "/metrics", "/api/v1/events")
+NO_READS_OF_SUBMITTERS = (*READS_OF_ADMINS, "/workers", "/metrics")
 WRITES_OF_SUBMITTERS = {
     ("PUT", "/jobs"),
     ("POST", "/jobs/many"),

@@ -86,7 +86,7 @@ async def test_an_unknown_job_queue_or_server_is_said_so_at_once() -> None:
             with pytest.raises(error):
                 await anext(client.events(queue, id))
     with pytest.raises(ServerUnreachable, match=client.address):
-        async with Client(client.address) as nobody:
+        async with Client(client.address, retries=()) as nobody:
             await anext(nobody.events("grading", "nobody"))
 
 

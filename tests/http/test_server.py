@@ -247,7 +247,7 @@ async def test_the_client_can_ask_about_a_submitter_whose_id_is_a_way_up() -> No
 async def test_a_client_without_a_server_says_so() -> None:
     with take_port("127.0.0.1", 0) as taken:
         nobody = address(taken)
-    async with Client(nobody) as client:
+    async with Client(nobody, retries=()) as client:
         with pytest.raises(ServerUnreachable, match=nobody):
             await client.queues()
 

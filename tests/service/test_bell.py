@@ -3,6 +3,7 @@
 import asyncio
 
 from maitred.core.events import BatchChanged, Changed, Ended, Entry
+from maitred.core.job import Phase
 from maitred.service.bell import Bell
 
 
@@ -20,8 +21,8 @@ async def test_a_bell_rings_once_for_all_that_it_hears_meanwhile() -> None:
 
     bell = Bell(wake, Ended, Changed)
     bell.hear([entry(BatchChanged("bid0000000000"))])
-    bell.hear([entry(Ended(1, "")), entry(Changed(2))])
-    bell.hear([entry(Changed(3))])
+    bell.hear([entry(Ended(1, "")), entry(Changed(2, Phase.WAITING, 0))])
+    bell.hear([entry(Changed(3, Phase.WAITING, 0))])
     await asyncio.wait_for(rung.wait(), 20)
     assert len(rings) == 1
     rung.clear()

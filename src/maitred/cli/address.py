@@ -36,5 +36,5 @@ def find_server(named: str | None, data: Path) -> str:
     except OSError:
         raise ServerUnreachable(
             f"No server is noted in {data}: start one with `maitred up`, "
-            "or name it with --server or MAITRED_URL."
+            "or name it with --server or MAITRED_URL; --local asks the store itself."
         ) from None

@@ -5,7 +5,22 @@ from typing import Annotated
 
 import typer
 
-from maitred.cli import asking, batching, hearing, holding, keeping, keys, legacy, live, probing, telling
+import maitred
+from maitred.cli import (
+    asking,
+    batching,
+    benching,
+    completing,
+    hearing,
+    holding,
+    housing,
+    keeping,
+    keys,
+    legacy,
+    live,
+    probing,
+    submitting,
+)
 from maitred.cli.calling import KEY_FILE
 from maitred.cli.exits import HELP
 
@@ -16,17 +31,31 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(keeping.commands)
-app.add_typer(asking.commands)
-app.add_typer(holding.commands)
-app.add_typer(hearing.commands)
-app.add_typer(live.commands)
-app.add_typer(probing.commands)
-app.add_typer(telling.commands)
-app.add_typer(batching.commands, name="batch")
-app.add_typer(keys.commands)
-app.add_typer(keys.keys, name="keys")
-app.add_typer(legacy.commands, name="legacy")
+# In the order of the help.
+for part in (
+    submitting,
+    live,
+    asking,
+    hearing,
+    housing,
+    holding,
+    keys,
+    keeping,
+    probing,
+    benching,
+    completing,
+):
+    app.add_typer(part.commands)
+app.add_typer(live.glances)
+app.add_typer(batching.commands, name="batch", rich_help_panel="More commands")
+app.add_typer(keys.keys, name="keys", rich_help_panel="More commands")
+app.add_typer(legacy.commands, name="legacy", rich_help_panel="More commands")
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"maitred {maitred.__version__}")
+        raise typer.Exit
 
 
 @app.callback(help="A fair job queue: a place in line for everyone, an honest wait, and nobody lost.")
@@ -39,11 +68,16 @@ def with_key(
             help="A file with the API key to call with; else MAITRED_KEY.",
         ),
     ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="Tell which one this is.")
+    ] = False,
 ) -> None:
     """Note the file with the API key for the command."""
+    del version
     KEY_FILE.set(key_file)
 
 
-def main() -> None:
-    """Run the command that was typed."""
-    app()
+def run() -> None:
+    """Run the command that was typed, or answer a shell that completes one."""
+    completing.ready_to_complete()
+    app(prog_name=completing.PROGRAM)

@@ -1,6 +1,5 @@
 """How batches look: tables for people, JSON for programs."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 
@@ -12,10 +11,11 @@ from maitred.cli.printing import (
     console,
     holds_sentence,
     plain_row,
-    print_json,
+    print_page,
     print_pairs,
     say,
     table,
+    who_of,
 )
 from maitred.errors import InvalidJob, MaitredError
 from maitred.wire import BatchDocument, JobDocument, Page, ReportDocument, ReportRow
@@ -25,17 +25,14 @@ STATES = ("pending", "held", "processing", "completed", "failed", "deleted")
 MOST_ROWS = 50
 
 
-def print_batch(batch: BatchDocument, *, as_json: bool) -> None:
+def print_batch(batch: BatchDocument) -> None:
     """Print one batch."""
-    if as_json:
-        print_json(batch)
-        return
     print_pairs(
         [
             ("id", batch.id),
             ("external id", batch.external_id),
             ("outcome", batch.outcome),
-            ("submitter", f"{batch.submitter.type}:{batch.submitter.id}"),
+            ("submitter", who_of(batch)),
             ("profile", batch.profile_name),
             ("state", f"{batch.state}{'' if batch.sealed or batch.seal else ', open: jobs can be added'}"),
             ("holds", holds_sentence(batch.holds)),
@@ -60,30 +57,28 @@ def counts_sentence(counts: dict[str, int], *, sealed: bool) -> str:
     return ", ".join(said) or ("none" if sealed else "none yet")
 
 
-def print_batches(page: Page[BatchDocument], *, as_json: bool) -> None:
+def print_batches(page: Page[BatchDocument]) -> None:
     """Print batches, a line for each."""
-    if as_json:
-        print_json(page)
-        return
     if not page.items:
         typer.echo("There is no such batch.")
         return
     found = table("id", "state", "jobs", "submitter", "external id", "created")
     for batch in page.items:
-        who = f"{batch.submitter.type}:{batch.submitter.id}"
         jobs = counts_sentence(batch.counts, sealed=batch.sealed)
-        row = [batch.id, batch.state, jobs, who, batch.external_id or "", clock(batch.created_at) or ""]
+        row = [
+            batch.id,
+            batch.state,
+            jobs,
+            who_of(batch),
+            batch.external_id or "",
+            clock(batch.created_at) or "",
+        ]
         found.add_row(*plain_row(row))
-    console().print(found)
-    if page.total is not None and page.total > len(page.items):
-        typer.echo(f"and {page.total - len(page.items)} more")
+    print_page(page, found)
 
 
-def print_report(report: ReportDocument, *, as_json: bool) -> None:
+def print_report(report: ReportDocument) -> None:
     """Print a report: how many of each, and what failed or was deleted, with its message."""
-    if as_json:
-        print_json(report)
-        return
     print_pairs(
         [
             ("batch", report.batch),
@@ -114,17 +109,24 @@ def _print_rows(title: str, rows: Sequence[ReportRow]) -> None:
         typer.echo(f"and {len(rows) - MOST_ROWS} more; --json has all of them")
 
 
-def print_added(id: str, answers: Sequence[JobDocument | MaitredError], *, as_json: bool) -> None:
-    """Print what became of jobs that were added: how many of each outcome, and each refusal."""
-    if as_json:
-        typer.echo(json.dumps({"items": [_plain_answer(answer) for answer in answers]}))
-        return
+def answers_document(answers: Sequence[JobDocument | MaitredError]) -> dict[str, object]:
+    """Give what became of each job that was sent, as the server told it."""
+    return {"items": [_plain_answer(answer) for answer in answers]}
+
+
+def any_refused(answers: Sequence[JobDocument | MaitredError]) -> bool:
+    """Tell whether one of them was refused."""
+    return any(isinstance(answer, MaitredError) for answer in answers)
+
+
+def print_answers(where: str, answers: Sequence[JobDocument | MaitredError]) -> None:
+    """Print what became of jobs that were sent: how many of each outcome, and each refusal."""
     outcomes = Counter(answer.outcome or "" for answer in answers if isinstance(answer, JobDocument))
     said = [f"{number} {outcome}" for outcome, number in outcomes.items()]
     refused = [(number, a) for number, a in enumerate(answers, 1) if isinstance(a, MaitredError)]
     if refused:
         said.append(f"{len(refused)} refused")
-    say(f"{id}: {', '.join(said) or 'nothing to add'}.")
+    say(f"{where}: {', '.join(said) or 'nothing to add'}.")
     for number, error in refused:
         say(f"job {number}: {sentence_of(error)}", err=True)
 

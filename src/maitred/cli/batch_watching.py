@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from maitred.cli.bars import Bar, dim
 from maitred.cli.batch_printing import STATES, counts_sentence
-from maitred.cli.printing import plain, say
+from maitred.cli.printing import console, plain, say
 from maitred.client import Client
 from maitred.errors import UnknownBatch
 from maitred.wire import BatchDocument, BatchEvent, BatchReportEvent, BatchStateEvent
@@ -118,6 +118,5 @@ class _Lines:
 
 
 async def _draw(events: AsyncIterator[BatchEvent], sight: BatchSight) -> None:
-    console = Console(stderr=True, highlight=False)
-    with Live(sight, console=console, transient=True, auto_refresh=False) as live:
+    with Live(sight, console=console(err=True), transient=True, auto_refresh=False) as live:
         await _each(events, sight, lambda _event: live.refresh())

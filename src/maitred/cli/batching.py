@@ -1,35 +1,39 @@
 """The commands about batches: `maitred batch submit`, `add`, `seal`, `show`, `watch`, `report` and so on."""
 
-import json
 from typing import Annotated, Any
 
 import typer
 
 from maitred.cli import options
-from maitred.cli.batch_printing import print_added, print_batch, print_batches, print_report
-from maitred.cli.calling import ask
-from maitred.cli.exits import expected
-from maitred.cli.given import batch_payload, job_bodies, named, pair, seconds, submitter_of
-from maitred.cli.waiting import INTERRUPTED
-from maitred.client import Client
-from maitred.errors import MaitredError
-from maitred.wire import JobDocument
-
-commands = typer.Typer(
-    help="Jobs that are submitted together, and have one report.",
-    no_args_is_help=True,
-    epilog="For example: maitred batch submit manifest.csv --submitter user:7 --handler grade",
+from maitred.cli.batch_printing import (
+    answers_document,
+    any_refused,
+    print_answers,
+    print_batch,
+    print_batches,
+    print_report,
 )
+from maitred.cli.calling import InQueue
+from maitred.cli.command import Commands
+from maitred.cli.exits import INTERRUPTED
+from maitred.cli.given import batch_payload, job_bodies, named, pair, seconds, submitter_of
+from maitred.cli.printing import say
+from maitred.client import Client
 
-AT_ONCE = 1000
+commands = Commands(help="Jobs that are submitted together, and have one report.", no_args_is_help=True)
+BID = "bid0000000001"
 
 _BatchId = Annotated[str, typer.Argument(metavar="BATCH", help="The batch's id.")]
 _JOBS = "Bodies of jobs in JSON, as a list or one on each line; - reads them from the input."
 
 
-@commands.command(epilog="For example: maitred batch submit manifest.csv --submitter user:7 --handler grade")
-@expected
+@commands.add(
+    "maitred batch submit manifest.csv --submitter user:7 --handler grade",
+    "maitred batch submit jobs.json --jobs --external-id homework-3",
+    "maitred batch submit --open",
+)
 def submit(
+    where: InQueue,
     file: Annotated[
         str | None,
         typer.Argument(
@@ -38,7 +42,6 @@ def submit(
         ),
     ] = None,
     *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
     submitter: Annotated[
         str | None, typer.Option("--submitter", "--as", help="user:ID or team:ID; else your login name.")
     ] = None,
@@ -55,10 +58,8 @@ def submit(
             "--type", help="single-file, object-manifest, manifest-of-containers or manifest-of-manifests."
         ),
     ] = None,
-    handler: Annotated[str | None, typer.Option("--handler", help="The handler of each row.")] = None,
-    arg: Annotated[
-        list[str] | None, typer.Option("--arg", help="name=value for every row; JSON, or else text.")
-    ] = None,
+    handler: options.Handler = None,
+    arg: options.Args = None,
     profile: Annotated[str | None, typer.Option("--profile", help="A profile of the queue.")] = None,
     response_type: Annotated[
         str | None, typer.Option("--response-type", help="Of the report that is sent: json, xml or turtle.")
@@ -68,20 +69,13 @@ def submit(
     ] = None,
     mode: Annotated[str | None, typer.Option("--mode", help="add, update or reset.")] = None,
     erc: Annotated[list[str] | None, typer.Option("--erc", help="who=…, what=…, when=… or where=…")] = None,
-    priority: Annotated[int | None, typer.Option("--priority", help="0..99, lower first.")] = None,
-    bulk: Annotated[bool, typer.Option("--bulk", help="Yield to all others.")] = False,
-    class_: Annotated[
-        str | None, typer.Option("--class", help="One of the queue's duration classes.")
-    ] = None,
-    duration: Annotated[
-        str | None, typer.Option("--duration", help="How long each may run, such as 5s or 2m.")
-    ] = None,
+    priority: options.Priority = None,
+    bulk: options.Bulk = False,
+    class_: options.Class = None,
+    duration: options.Duration = None,
     leave_open: Annotated[
         bool, typer.Option("--open", help="Let jobs be added until `maitred batch seal`.")
     ] = False,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
 ) -> None:
     """Submit a batch: a manifest whose rows become jobs, a list of jobs, or none yet."""
     given: dict[str, Any] = {
@@ -102,7 +96,7 @@ def submit(
         **batch_payload(file, jobs=jobs),
     }
     body = {name: value for name, value in given.items() if value is not None}
-    print_batch(ask(server, data, lambda client: client.submit_batch(queue, body)), as_json=as_json)
+    where.tell(lambda client: client.submit_batch(where.queue, body), print_batch)
 
 
 def _run(handler: str | None, args: list[str]) -> dict[str, Any] | None:
@@ -112,183 +106,105 @@ def _run(handler: str | None, args: list[str]) -> dict[str, Any] | None:
     return run or None
 
 
-@commands.command(epilog="For example: maitred batch add bid0000000001 jobs.json")
-@expected
+@commands.add(f"maitred batch add {BID} jobs.json", f"make-jobs | maitred batch add {BID} -")
 def add(
+    where: InQueue,
     id: _BatchId,
     file: Annotated[str, typer.Argument(metavar="FILE", help=_JOBS)],
-    *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
 ) -> None:
     """Add jobs to an open batch; a key that it has is passed over. Ends with 1 if one was refused."""
     bodies = job_bodies(file)
-
-    async def adding(client: Client) -> list[JobDocument | MaitredError]:
-        answers: list[JobDocument | MaitredError] = []
-        for first in range(0, len(bodies), AT_ONCE):
-            answers += await client.add_jobs(queue, id, bodies[first : first + AT_ONCE])
-        return answers
-
-    answers = ask(server, data, adding)
-    print_added(id, answers, as_json=as_json)
-    if any(isinstance(answer, MaitredError) for answer in answers):
+    answers = where.ask(lambda client: client.add_jobs(where.queue, id, bodies))
+    where.print(answers_document(answers), lambda _: print_answers(id, answers))
+    if any_refused(answers):
         raise typer.Exit(1)
 
 
-@commands.command(epilog="For example: maitred batch seal bid0000000001")
-@expected
-def seal(
-    id: _BatchId,
-    *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
-) -> None:
+@commands.add(f"maitred batch seal {BID}")
+def seal(where: InQueue, id: _BatchId) -> None:
     """Say that the last job is in; it is reported when all have ended."""
-    print_batch(ask(server, data, lambda client: client.seal_batch(queue, id)), as_json=as_json)
+    where.tell(lambda client: client.seal_batch(where.queue, id), print_batch)
 
 
-@commands.command(epilog="For example: maitred batch show bid0000000001")
-@expected
-def show(
-    id: _BatchId,
-    *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
-) -> None:
+@commands.add(f"maitred batch show {BID}")
+def show(where: InQueue, id: _BatchId) -> None:
     """Show a batch: its state, and how many of its jobs are where."""
-    print_batch(ask(server, data, lambda client: client.batch(queue, id)), as_json=as_json)
+    where.tell(lambda client: client.batch(where.queue, id), print_batch)
 
 
-@commands.command("list", epilog="For example: maitred batch list --state failed")
-@expected
+@commands.add("maitred batch list --state failed", "maitred batch list --external-id homework-3", name="list")
 def list_(
+    where: InQueue,
     *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
     state: Annotated[str | None, typer.Option("--state", help="Such as processing or failed.")] = None,
     external_id: Annotated[
         str | None, typer.Option("--external-id", help="The one that was submitted by this name.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="How many at most.")] = 20,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
+    limit: options.Limit = options.DEFAULT_LIMIT,
+    cursor: options.Cursor = None,
 ) -> None:
     """List batches, newest first."""
-    query = {"state": state, "external_id": external_id, "limit": str(limit)}
-    asked = {name: value for name, value in query.items() if value is not None}
-    print_batches(ask(server, data, lambda client: client.batches(queue, **asked)), as_json=as_json)
+    query = {"state": state, "external_id": external_id, "cursor": cursor}
+    asked = {name: value for name, value in query.items() if value is not None} | {"limit": str(limit)}
+    where.tell(lambda client: client.batches(where.queue, **asked), print_batches)
 
 
-@commands.command(epilog="For example: maitred batch watch bid0000000001")
-@expected
-def watch(
-    id: _BatchId,
-    *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: Annotated[bool, typer.Option("--json", help="Print each event as a line of JSON.")] = False,
-) -> None:
+@commands.add(f"maitred batch watch {BID}")
+def watch(where: InQueue, id: _BatchId) -> None:
     """Watch a batch until it is reported, with a bar for each state. Ends with 0 if it completed, else 1."""
     # What draws takes long to import, and other commands should not wait for it.
     from maitred.cli import batch_watching  # noqa: PLC0415
 
     try:
-        state = ask(server, data, lambda client: batch_watching.look_on(client, queue, id, as_json=as_json))
+        state = where.ask(
+            lambda client: batch_watching.look_on(client, where.queue, id, as_json=where.as_json)
+        )
     except KeyboardInterrupt:
+        say(f"maitred: {id} goes on; `maitred batch watch {id}` looks on again.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     raise typer.Exit(0 if state == "completed" else 1)
 
 
-@commands.command(epilog="For example: maitred batch report bid0000000001 --json")
-@expected
-def report(
-    id: _BatchId,
-    *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
-) -> None:
+@commands.add(f"maitred batch report {BID}", f"maitred batch report {BID} --json | jq .failed")
+def report(where: InQueue, id: _BatchId) -> None:
     """Show the last report of a batch: what completed, what failed and why, what was deleted."""
-    print_report(ask(server, data, lambda client: client.report(queue, id)), as_json=as_json)
+    where.tell(lambda client: client.report(where.queue, id), print_report)
 
 
-@commands.command(epilog="For example: maitred batch hold bid0000000001 --reason 'wrong collection'")
-@expected
-def hold(
-    id: _BatchId,
-    *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
-    reason: options.Reason = "",
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
-) -> None:
+@commands.add(f"maitred batch hold {BID} --reason 'wrong collection'")
+def hold(where: InQueue, id: _BatchId, *, reason: options.Reason = "") -> None:
     """Hold a batch: none of its jobs starts, and running ones stop before their next stage."""
-    print_batch(ask(server, data, lambda client: client.hold_batch(queue, id, reason)), as_json=as_json)
+    where.tell(lambda client: client.hold_batch(where.queue, id, reason), print_batch)
 
 
-@commands.command(epilog="For example: maitred batch resume bid0000000001")
-@expected
-def resume(
-    id: _BatchId,
-    *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
-) -> None:
+@commands.add(f"maitred batch resume {BID}")
+def resume(where: InQueue, id: _BatchId) -> None:
     """Let a held batch go on."""
-    print_batch(ask(server, data, lambda client: client.resume_batch(queue, id)), as_json=as_json)
+    where.tell(lambda client: client.resume_batch(where.queue, id), print_batch)
 
 
-@commands.command(epilog="For example: maitred batch retry bid0000000001")
-@expected
-def retry(
-    id: _BatchId,
-    *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
-) -> None:
+@commands.add(f"maitred batch retry {BID}")
+def retry(where: InQueue, id: _BatchId) -> None:
     """Let the failed jobs of a batch go on, each at the stage that failed."""
-    retried = ask(server, data, lambda client: client.retry_batch(queue, id))
-    typer.echo(json.dumps({"retried": retried}) if as_json else f"Retried {retried} of {id}.")
+
+    async def retrying(client: Client) -> dict[str, Any]:
+        return {"retried": await client.retry_batch(where.queue, id)}
+
+    where.tell(retrying, lambda done: say(f"Retried {done['retried']} of {id}."))
 
 
-@commands.command("update-report", epilog="For example: maitred batch update-report bid0000000001")
-@expected
-def update_report(
-    id: _BatchId,
-    *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
-) -> None:
+@commands.add(f"maitred batch update-report {BID}", name="update-report")
+def update_report(where: InQueue, id: _BatchId) -> None:
     """Ask for a report of what changed since the last one, when retried jobs have ended."""
-    print_batch(ask(server, data, lambda client: client.update_report(queue, id)), as_json=as_json)
+    where.tell(lambda client: client.update_report(where.queue, id), print_batch)
 
 
-@commands.command("rm", epilog="For example: maitred batch rm bid0000000001")
-@expected
-def remove(
-    id: _BatchId,
-    *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
-) -> None:
+@commands.add(f"maitred batch rm {BID}", name="rm")
+def remove(where: InQueue, id: _BatchId) -> None:
     """Delete a batch with its jobs, all of which have ended."""
-    ask(server, data, lambda client: client.remove_batch(queue, id))
-    typer.echo(json.dumps({"deleted": id}) if as_json else f"Deleted {id}.")
+
+    async def removing(client: Client) -> dict[str, Any]:
+        await client.remove_batch(where.queue, id)
+        return {"deleted": id}
+
+    where.tell(removing, lambda _: say(f"Deleted {id}."))

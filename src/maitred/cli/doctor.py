@@ -1,13 +1,14 @@
 """What this host can give, told line by line: the sandbox, the store, and whether the settings fit."""
 
 import asyncio
-import json
 from pathlib import Path
 from typing import NamedTuple
 
 import typer
 
 from maitred import config
+from maitred.cli.opening import AtStore
+from maitred.cli.printing import print_json
 from maitred.core.settings import Settings
 from maitred.errors import MaitredError
 from maitred.service.host import Host, findings, this_host
@@ -24,16 +25,19 @@ class Line(NamedTuple):
     needed: bool = False
 
 
-def examine(file: Path | None, data: Path, *, store: str | None, as_json: bool) -> int:
+def examine(given: AtStore) -> int:
     """Look at everything and print it; 1 if something is lacking that is needed, else 0."""
-    settings = config.load(file)
+    settings = config.load(given.config)
     host = this_host() if settings.worker.isolate else this_host().plain()
-    written = file is not None or Path(config.FILE).exists()
-    lines = [*_sandbox(host, settings), *asyncio.run(_store(data, store, settings, written=written))]
+    written = given.config is not None or Path(config.FILE).exists()
+    lines = [
+        *_sandbox(host, settings),
+        *asyncio.run(_store(given.data, given.store, settings, written=written)),
+    ]
     failed = any(line.needed and not line.ok for line in lines)
-    if as_json:
+    if given.as_json:
         found = [line._asdict() for line in lines]
-        typer.echo(json.dumps({"ok": not failed, "enforces": host.enforces(), "found": found}))
+        print_json({"ok": not failed, "enforces": host.enforces(), "found": found})
     else:
         for line in lines:
             sign = "ok" if line.ok else "LACKING" if line.needed else "lacking"

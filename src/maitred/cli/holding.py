@@ -1,17 +1,19 @@
-"""The commands that hold and let go: hold, resume, retry, priority and reconcile."""
+"""The commands that hold and let go: of a job, a submitter or a profile; and of a paused queue."""
 
 from typing import Annotated
 
 import typer
 
 from maitred.cli import options
-from maitred.cli.calling import ask
-from maitred.cli.exits import expected
+from maitred.cli.asking import ID
+from maitred.cli.calling import InQueue
+from maitred.cli.command import Commands
 from maitred.cli.given import submitter_of
-from maitred.cli.printing import print_job, print_profile, print_queue, print_reconcile, print_submitter
+from maitred.cli.printing import print_job, print_queue
+from maitred.cli.queue_printing import print_profile, print_submitter
 from maitred.errors import ConfigError
 
-commands = typer.Typer()
+commands = Commands("Queues")
 
 _Job = Annotated[str | None, typer.Argument(metavar="[ID]", help="The job's id.")]
 _Submitter = Annotated[
@@ -20,106 +22,50 @@ _Submitter = Annotated[
 _Profile = Annotated[str | None, typer.Option("--profile", help="All of a profile.")]
 
 
-@commands.command(epilog="For example: maitred hold --submitter user:7 --reason 'asks for too much'")
-@expected
+@commands.add(f"maitred hold {ID}", "maitred hold --submitter user:7 --reason 'asks for too much'")
 def hold(
+    where: InQueue,
     id: _Job = None,
     *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
     submitter: _Submitter = None,
     profile: _Profile = None,
     reason: options.Reason = "",
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
 ) -> None:
     """Hold a job, or all of a submitter or profile: out of line, until it is resumed."""
     if sum(given is not None for given in (id, submitter, profile)) != 1:
         raise ConfigError("Say what to hold: a job's ID, --submitter or --profile.")
+    queue = where.queue
     if id is not None:
-        print_job(ask(server, data, lambda client: client.hold_job(queue, id, reason)), as_json=as_json)
+        where.tell(lambda client: client.hold_job(queue, id, reason), print_job)
     elif profile is not None:
-        held = ask(server, data, lambda client: client.hold_profile(queue, profile, reason))
-        print_profile(held, as_json=as_json)
-    else:
-        who = submitter_of("--submitter", submitter)
-        print_submitter(
-            ask(server, data, lambda client: client.hold_submitter(queue, who["type"], who["id"], reason)),
-            who,
-            as_json=as_json,
+        where.tell(lambda client: client.hold_profile(queue, profile, reason), print_profile)
+    elif submitter is not None:
+        kind, name = submitter_of("--submitter", submitter).values()
+        where.tell(
+            lambda client: client.hold_submitter(queue, kind, name, reason),
+            lambda held: print_submitter(held, submitter),
         )
 
 
-@commands.command(epilog="For example: maitred resume, or maitred resume --profile nightly")
-@expected
+@commands.add("maitred resume", f"maitred resume {ID}", "maitred resume --profile nightly")
 def resume(
-    id: _Job = None,
-    *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
-    submitter: _Submitter = None,
-    profile: _Profile = None,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
+    where: InQueue, id: _Job = None, *, submitter: _Submitter = None, profile: _Profile = None
 ) -> None:
     """Let a paused queue start jobs again, or what is held go on: a job, a submitter or a profile."""
     if sum(given is not None for given in (id, submitter, profile)) > 1:
         raise ConfigError(
             "Say one thing to resume: a job's ID, --submitter, --profile, or nothing: the queue."
         )
+    queue = where.queue
     if id is not None:
-        print_job(ask(server, data, lambda client: client.resume_job(queue, id)), as_json=as_json)
+        where.tell(lambda client: client.resume_job(queue, id), print_job)
     elif profile is not None:
-        resumed = ask(server, data, lambda client: client.resume_profile(queue, profile))
-        print_profile(resumed, as_json=as_json)
+        where.tell(lambda client: client.resume_profile(queue, profile), print_profile)
     elif submitter is not None:
-        who = submitter_of("--submitter", submitter)
-        print_submitter(
-            ask(server, data, lambda client: client.resume_submitter(queue, who["type"], who["id"])),
-            who,
-            as_json=as_json,
+        kind, name = submitter_of("--submitter", submitter).values()
+        where.tell(
+            lambda client: client.resume_submitter(queue, kind, name),
+            lambda resumed: print_submitter(resumed, submitter),
         )
     else:
-        print_queue(ask(server, data, lambda client: client.resume(queue)), as_json=as_json)
-
-
-@commands.command(epilog="For example: maitred retry FL9_fz27Ce9QZuqTzKP9ftXe")
-@expected
-def retry(
-    id: options.JobId,
-    *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
-) -> None:
-    """Let a failed job go on at the stage that failed."""
-    print_job(ask(server, data, lambda client: client.retry(queue, id)), as_json=as_json)
-
-
-@commands.command(epilog="For example: maitred priority FL9_fz27Ce9QZuqTzKP9ftXe 2")
-@expected
-def priority(
-    id: options.JobId,
-    number: Annotated[int, typer.Argument(metavar="N", help="0..99, lower first.")],
-    *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
-) -> None:
-    """Give a waiting job another priority."""
-    print_job(ask(server, data, lambda client: client.prioritise(queue, id, number)), as_json=as_json)
-
-
-@commands.command()
-@expected
-def reconcile(
-    *,
-    queue: options.Queue = options.DEFAULT_QUEUE,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
-) -> None:
-    """Rebuild a queue's line from its ledger, where that is kept elsewhere, and tell what was done."""
-    print_reconcile(ask(server, data, lambda client: client.reconcile(queue)), as_json=as_json)
+        where.tell(lambda client: client.resume(queue), print_queue)

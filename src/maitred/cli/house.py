@@ -25,7 +25,9 @@ from maitred.cli.crew import Crew, Making
 from maitred.cli.handlers import load_app
 from maitred.cli.logs import write_logs
 from maitred.cli.minding import kept_running
-from maitred.cli.premises import look_at
+from maitred.cli.opening import Logging, Serve, Up, Work
+from maitred.cli.premises import Premises, look_at
+from maitred.cli.printing import print_json
 from maitred.cli.settling import settle, settle_again
 from maitred.cli.stopping import Asked, heeding, stoppable, unless
 from maitred.cli.tracing import exporting
@@ -53,90 +55,58 @@ Try, in another terminal:
 API: {address}/docs   Stop: Ctrl-C"""
 
 
-def up(
-    file: Path | None,
-    data: Path,
-    *,
-    host: str,
-    port: int,
-    slots: int,
-    app: str | None,
-    require: str | None = None,
-    log_format: str | None = None,
-) -> None:
+def up(given: Up) -> None:
     """Run store, server and workers until a signal comes."""
     with stoppable(), contextlib.ExitStack() as house:
-        settings = config.load(file)
-        handlers = load_app(app)
-        premises = look_at(settings, require) if slots else None
-        taken = house.enter_context(take_port(host, port, anywhere=True))
+        settings = config.load(given.config)
+        handlers = load_app(given.app)
+        premises = look_at(settings, given.require) if given.slots else None
+        taken = house.enter_context(take_port(given.host, given.port, anywhere=True))
         embedded = None
         if settings.store.url is None:
-            embedded = house.enter_context(Embedded(data, durability=settings.store.durability))
-        house.enter_context(noted(data, address(taken)))
+            embedded = house.enter_context(Embedded(given.data, durability=settings.store.durability))
+        house.enter_context(noted(given.data, address(taken)))
         url = settings.store.url or (embedded.url if embedded else "")
-        making = Making(handlers, slots, premises)
-        serving = _serve(url, file, settings, taken, making)
-        _open(kept_running(embedded, serving) if embedded else serving, log_format or settings.log.format)
+        making = Making(handlers, given.slots, premises)
+        serving = _serve(url, given, settings, taken, making)
+        _open(kept_running(embedded, serving) if embedded else serving, given, settings)
 
 
-def serve(
-    file: Path | None,
-    data: Path,
-    *,
-    store: str | None,
-    host: str,
-    port: int,
-    log_format: str | None = None,
-) -> None:
+def serve(given: Serve) -> None:
     """Run a server until a signal comes."""
-    with stoppable(), take_port(host, port, anywhere=True) as taken:
-        settings = config.load(file)
-        url = store or settings.store.url or embedded_url(data)
-        with noted(data, address(taken)):
-            serving = _serve(url, file, settings, taken, Making({}, 0, None))
-            _open(serving, log_format or settings.log.format)
+    with stoppable(), take_port(given.host, given.port, anywhere=True) as taken:
+        settings = config.load(given.config)
+        url = given.store or settings.store.url or embedded_url(given.data)
+        with noted(given.data, address(taken)):
+            _open(_serve(url, given, settings, taken, Making({}, 0, None)), given, settings)
 
 
-def work(
-    file: Path | None,
-    data: Path,
-    *,
-    store: str | None,
-    app: str | None,
-    slots: int,
-    queues: Sequence[str],
-    health_port: int | None,
-    require: str | None = None,
-    log_format: str | None = None,
-) -> None:
+def work(given: Work) -> None:
     """Run workers until a signal comes."""
     with stoppable(), contextlib.ExitStack() as house:
-        handlers = load_app(app)
-        settings = config.load(file)
-        premises = look_at(settings, require)
-        url = store or settings.store.url or embedded_url(data)
+        handlers = load_app(given.app)
+        settings = config.load(given.config)
+        premises = look_at(settings, given.require)
+        url = given.store or settings.store.url or embedded_url(given.data)
         health = None
-        if health_port is not None:
-            health = house.enter_context(take_port(options.DEFAULT_HOST, health_port))
-            typer.echo(f"Health at {address(health)}/readyz")
-        working = _work(url, Making(handlers, slots, premises), queues or list(handlers), health)
-        _open(working, log_format or settings.log.format)
+        if given.health_port is not None:
+            health = house.enter_context(take_port(options.DEFAULT_HOST, given.health_port))
+            if not given.as_json:
+                typer.echo(f"Health at {address(health)}/readyz")
+        making = Making(handlers, given.slots, premises)
+        working = _work(url, making, given.queue or list(handlers), health, as_json=given.as_json)
+        _open(working, given, settings)
 
 
-def _open(house: Coroutine[None, None, None], log_format: str) -> None:
+def _open(house: Coroutine[None, None, None], given: Logging, settings: config.Config) -> None:
     """Run the house on a fast loop; what it logs goes to the error output, apart from what it answers."""
-    write_logs(sys.stderr, log_format)
+    write_logs(sys.stderr, given.log_format or settings.log.format)
     with contextlib.closing(house), exporting():
         uvloop.run(house)
 
 
 async def _serve(
-    url: str,
-    file: Path | None,
-    settings: config.Config,
-    taken: socket.socket,
-    making: Making,
+    url: str, given: Logging, settings: config.Config, taken: socket.socket, making: Making
 ) -> None:
     asked = Asked()
     stores = connect(url)
@@ -150,14 +120,11 @@ async def _serve(
         server = Server(app, closing=foresights.close)
         serving = asyncio.create_task(server.serve([taken]))
         await _until(server.up, serving)
-        typer.echo(f"Maitred is ready at {address(taken)}")
-        if making.premises:
-            typer.echo(str(making.premises))
-        typer.echo(NEXT.format(address=address(taken), maitred=_how_to_type_it()))
+        _tell_ready(address(taken), making.premises, as_json=given.as_json)
 
         async def reload() -> None:
             nonlocal settings
-            settings = await settle_again(stores, file, settings)
+            settings = await settle_again(stores, given.config, settings)
             _greet(crew.hire(settings.queues))
             crew.look_again()
 
@@ -183,7 +150,9 @@ async def _prepare(stores: Stores, settings: config.Config, crew: Crew, taken: s
         await crew.gather(settings.queues)
 
 
-async def _work(url: str, making: Making, named: Sequence[str], health: socket.socket | None) -> None:
+async def _work(
+    url: str, making: Making, named: Sequence[str], health: socket.socket | None, *, as_json: bool
+) -> None:
     asked = Asked()
     stores = connect(url)
     metrics = Metrics()
@@ -202,12 +171,31 @@ async def _work(url: str, making: Making, named: Sequence[str], health: socket.s
         probe = Probe(health, crew.health, metrics.exposition) if health else contextlib.nullcontext()
         with probe:
             await unless(asked.to_stop, crew.gather(named))
-            typer.echo(str(making.premises))
-            typer.echo(f"Working with {making.slots} slots in each of: {', '.join(crew.queues)}")
+            if as_json:
+                document = {"working": crew.queues, "slots": making.slots}
+                print_json(document | {"health": health and address(health), **_enforced(making.premises)})
+            else:
+                typer.echo(str(making.premises))
+                typer.echo(f"Working with {making.slots} slots in each of: {', '.join(crew.queues)}")
             async with heeding(asked, reload, crew.hurry):
                 await _run(asked, crew)
     finally:
         await stores.close()
+
+
+def _tell_ready(own: str, premises: Premises | None, *, as_json: bool) -> None:
+    """Tell that the server can be asked, and where."""
+    if as_json:
+        print_json({"ready": own, **_enforced(premises)})
+        return
+    typer.echo(f"Maitred is ready at {own}")
+    if premises:
+        typer.echo(str(premises))
+    typer.echo(NEXT.format(address=own, maitred=_how_to_type_it()))
+
+
+def _enforced(premises: Premises | None) -> dict[str, list[str] | None]:
+    return {"enforces": list(premises.host.enforces()) if premises else None}
 
 
 def _greet(queues: Sequence[str]) -> None:

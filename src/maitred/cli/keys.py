@@ -4,48 +4,37 @@ They ask a server. Where none runs, they ask the store itself, so that there can
 server that others reach; with --local they do so in any case, for whoever has the store has lost no key.
 """
 
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from maitred.cli import options
-from maitred.cli.calling import KeyQuestion, T, ask_or_look
-from maitred.cli.exits import expected
+from maitred.cli.calling import Where
+from maitred.cli.command import Commands
 from maitred.cli.given import seconds
-from maitred.cli.printing import clock, console, plain_row, print_json, print_pairs, say, table
+from maitred.cli.printing import clock, console, plain_row, print_pairs, say, table
+from maitred.client import Client
 from maitred.errors import ConfigError, UnknownKey
-from maitred.wire import KeyDocument
+from maitred.wire import AuditEntry, KeyDocument, Page
 
 LOCAL = "local"
 
-commands = typer.Typer()
-keys = typer.Typer(help="The API keys, and the secrets that callbacks are signed with.", no_args_is_help=True)
+commands = Commands("Queues")
+keys = Commands(help="The API keys, and the secrets that callbacks are signed with.", no_args_is_help=True)
 
 _KeyId = Annotated[str, typer.Argument(metavar="[KEY]", help="The key's id; `local` is you, without one.")]
 _MadeId = Annotated[str, typer.Argument(metavar="KEY", help="The key's id, as `keys list` shows it.")]
-_Local = Annotated[bool, typer.Option("--local", help="Ask the store itself, and no server.")]
-_Store = Annotated[str | None, typer.Option("--store", help="The url of the store to ask itself.")]
 _Keep = Annotated[
     str | None, typer.Option("--keep", help="How long the old secret signs too, such as 1h; else a day.")
 ]
 
 
-class _Where:
-    """Where a command asks."""
-
-    def __init__(self, server: str | None, data: Path, store: str | None, *, local: bool) -> None:
-        self._server, self._data = server, data
-        self._store, self._local = store, local or store is not None
-
-    def ask(self, question: KeyQuestion[T]) -> T:
-        """Ask, and give the answer."""
-        return ask_or_look(self._server, self._data, question, store=self._store, local=self._local)
-
-
-@keys.command(epilog="For example: maitred keys create --role submitter --submitter user:ada --expires 90d")
-@expected
+@keys.add(
+    "maitred keys create --role admin --name root",
+    "maitred keys create --role submitter --submitter user:ada --queue grading --expires 90d",
+)
 def create(
+    where: Where,
     *,
     role: Annotated[str, typer.Option("--role", help="viewer, submitter, operator or admin.")],
     queue: Annotated[
@@ -59,37 +48,25 @@ def create(
     expires: Annotated[
         str | None, typer.Option("--expires", help="How long it is good, such as 90d.")
     ] = None,
-    store: _Store = None,
-    local: _Local = False,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
 ) -> None:
     """Make a key and show it, this once. From the first one on every call needs a key."""
     how_long = None if expires is None else seconds("--expires", expires)
-    made = _Where(server, data, store, local=local).ask(
-        lambda asked: asked.create_key(
+
+    async def creating(client: Client) -> KeyDocument:
+        return await client.create_key(
             role, name=name, queues=queue or [], submitters=submitter or [], expires_in=how_long
         )
-    )
-    _show(made, as_json=as_json)
+
+    where.tell(creating, _show, or_store=True)
 
 
-@keys.command("list")
-@expected
-def list_keys(
-    *,
-    store: _Store = None,
-    local: _Local = False,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
-) -> None:
+@keys.add("maitred keys list", name="list")
+def list_keys(where: Where) -> None:
     """List the keys, without their secrets; with --json they are there."""
-    page = _Where(server, data, store, local=local).ask(lambda asked: asked.keys())
-    if as_json:
-        print_json(page)
-        return
+    where.tell(lambda client: client.keys(), _print_keys, or_store=True)
+
+
+def _print_keys(page: Page[KeyDocument]) -> None:
     rows = table("id", "role", "name", "for", "made", "good")
     for key in page.items:
         whom = ", ".join([*key.submitters, *(f"queue {name}" for name in key.queues)])
@@ -98,94 +75,69 @@ def list_keys(
     console().print(rows)
 
 
-@keys.command(epilog="For example: maitred keys rotate 4f1c9a0b77d2 --key")
-@expected
+@keys.add("maitred keys rotate 4f1c9a0b77d2 --key", "maitred keys rotate 4f1c9a0b77d2 --keep 1h")
 def rotate(
+    where: Where,
     id: _KeyId = LOCAL,
     *,
     new_key: Annotated[
         bool, typer.Option("--key", help="Make a new key too; the one before is no longer good.")
     ] = False,
     keep: _Keep = None,
-    store: _Store = None,
-    local: _Local = False,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
 ) -> None:
     """Give a key a new callback secret, and with --key also a new key, shown this once."""
-    how_long = None if keep is None else seconds("--keep", keep)
-    where = _Where(server, data, store, local=local)
-    made = where.ask(lambda asked: asked.rotate_key(id, how_long, new_key=new_key))
-    _show(made, as_json=as_json)
+    how_long = _kept(keep)
+    where.tell(lambda client: client.rotate_key(id, how_long, new_key=new_key), _show, or_store=True)
 
 
-@keys.command()
-@expected
-def revoke(
-    id: _MadeId,
-    *,
-    store: _Store = None,
-    local: _Local = False,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
-) -> None:
+@keys.add("maitred keys revoke 4f1c9a0b77d2")
+def revoke(where: Where, id: _MadeId) -> None:
     """Let a key be good no longer."""
-    _Where(server, data, store, local=local).ask(lambda asked: asked.revoke_key(id))
-    if as_json:
-        typer.echo(f'{{"revoked": "{id}"}}')
-    else:
-        say(f"Revoked {id}.")
+
+    async def revoking(client: Client) -> dict[str, Any]:
+        await client.revoke_key(id)
+        return {"revoked": id}
+
+    where.tell(revoking, lambda _: say(f"Revoked {id}."), or_store=True)
 
 
-@keys.command(epilog="For example: maitred keys secret --rotate --keep 1h")
-@expected
+@keys.add("maitred keys secret", "maitred keys secret 4f1c9a0b77d2 --rotate --keep 1h")
 def secret(
+    where: Where,
     id: _KeyId = LOCAL,
     *,
     rotate: Annotated[bool, typer.Option("--rotate", help="Make a new one first.")] = False,
     keep: _Keep = None,
-    store: _Store = None,
-    local: _Local = False,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
 ) -> None:
     """Show the secret that a key's callbacks are signed with, for their receivers."""
     if keep is not None and not rotate:
         raise ConfigError("--keep goes with --rotate.")
-    how_long = None if keep is None else seconds("--keep", keep)
-    where = _Where(server, data, store, local=local)
-    if rotate:
-        key = where.ask(lambda asked: asked.rotate_key(id, how_long))
-    else:
-        found = {each.id: each for each in where.ask(lambda asked: asked.keys()).items}
+    how_long = _kept(keep)
+
+    async def finding(client: Client) -> KeyDocument:
+        if rotate:
+            return await client.rotate_key(id, how_long)
+        found = {each.id: each for each in (await client.keys()).items}
         if id not in found:
             raise UnknownKey(id)
-        key = found[id]
-    if as_json:
-        print_json(key)
-    else:
-        say(key.secrets[0].secret)
+        return found[id]
+
+    where.tell(finding, lambda key: say(key.secrets[0].secret), or_store=True)
 
 
-@commands.command()
-@expected
+def _kept(keep: str | None) -> float | None:
+    return None if keep is None else seconds("--keep", keep)
+
+
+@commands.add("maitred audit", "maitred audit -n 100 --json | jq -r .items[].action")
 def audit(
-    *,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="How many at most.")] = 20,
-    store: _Store = None,
-    local: _Local = False,
-    server: options.Server = None,
-    data: options.Data = options.DEFAULT_DATA,
-    as_json: options.Json = False,
+    where: Where, *, limit: options.Limit = options.DEFAULT_LIMIT, cursor: options.Cursor = None
 ) -> None:
     """Show who changed what, newest first."""
-    page = _Where(server, data, store, local=local).ask(lambda asked: asked.audit(limit))
-    if as_json:
-        print_json(page)
-        return
+    where.tell(lambda client: client.audit(limit, cursor), _print_audit, or_store=True)
+
+
+def _print_audit(page: Page[AuditEntry]) -> None:
     if not page.items:
         say("Nothing was changed yet.")
         return
@@ -196,10 +148,7 @@ def audit(
     console().print(rows)
 
 
-def _show(key: KeyDocument, *, as_json: bool) -> None:
-    if as_json:
-        print_json(key)
-        return
+def _show(key: KeyDocument) -> None:
     print_pairs(
         [
             ("key", key.key),

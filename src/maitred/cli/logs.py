@@ -5,10 +5,24 @@ the tokens of their leases. A line about a job has its `job` and `queue`, and wh
 is its record and attempt.
 """
 
+import contextlib
+from collections.abc import Iterator
+from os import environ
 from typing import TextIO
 
 import structlog
 from structlog.types import Processor
+
+
+@contextlib.contextmanager
+def logging_to(output: TextIO) -> Iterator[None]:
+    """Let logs go to `output` for a while, for people."""
+    before = structlog.get_config()
+    write_logs(output)
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
 
 
 def write_logs(output: TextIO, form: str = "text") -> None:
@@ -29,7 +43,8 @@ def _for_people(output: TextIO) -> list[Processor]:
     return [
         structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=True),
         structlog.dev.ConsoleRenderer(
-            colors=output.isatty(), exception_formatter=structlog.dev.plain_traceback
+            colors=output.isatty() and not environ.get("NO_COLOR"),
+            exception_formatter=structlog.dev.plain_traceback,
         ),
     ]
 

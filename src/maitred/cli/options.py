@@ -6,13 +6,68 @@ from typing import Annotated
 
 import typer
 
-Queue = Annotated[str, typer.Option("--queue", "-q", envvar="MAITRED_QUEUE", help="The queue.")]
+from maitred.cli.guessing import queue_names
+
+WHERE = "Where, and how it is told"
+
+Queue = Annotated[
+    str,
+    typer.Option("--queue", "-q", envvar="MAITRED_QUEUE", help="The queue.", autocompletion=queue_names),
+]
 Server = Annotated[
     str | None,
-    typer.Option("--server", envvar="MAITRED_URL", help="The server's address; else the one that is noted."),
+    typer.Option(
+        "--server",
+        envvar="MAITRED_URL",
+        rich_help_panel=WHERE,
+        help="The server's address; else the one that is noted.",
+    ),
 ]
-Data = Annotated[Path, typer.Option("--data", help="The data directory, where `up` notes its address.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+AskedStore = Annotated[
+    str | None,
+    typer.Option("--store", rich_help_panel=WHERE, help="Ask the store at this url, and no server."),
+]
+Local = Annotated[
+    bool,
+    typer.Option(
+        "--local", rich_help_panel=WHERE, help="Ask the store of the settings or the data directory itself."
+    ),
+]
+Data = Annotated[
+    Path,
+    typer.Option(
+        "--data", rich_help_panel=WHERE, help="The data directory: of the store, and of the server's address."
+    ),
+]
+Json = Annotated[
+    bool,
+    typer.Option(
+        "--json", rich_help_panel=WHERE, help="Print JSON for programs: a document, or a line for each event."
+    ),
+]
+Version = Annotated[int | None, typer.Option("--version", min=1, help="An older version.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="How many at most.")]
+Cursor = Annotated[
+    str | None, typer.Option("--cursor", help="Go on after an earlier answer: its `next`, as --json has it.")
+]
+Submitter = Annotated[str | None, typer.Option("--as", help="user:ID or team:ID; else your login name.")]
+Files = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--file",
+        "-f",
+        help="A file to lay beside the program, or a directory with all in it; NAME=FILE names it anew, "
+        "and - is the input.",
+    ),
+]
+Handler = Annotated[str | None, typer.Option("--handler", help="A handler instead of a program.")]
+Args = Annotated[
+    list[str] | None, typer.Option("--arg", help="name=value for the handler; JSON, or else text.")
+]
+Priority = Annotated[int | None, typer.Option("--priority", help="0..99, lower first.")]
+Bulk = Annotated[bool, typer.Option("--bulk", help="Yield to all others.")]
+Class = Annotated[str | None, typer.Option("--class", help="One of the queue's duration classes.")]
+Duration = Annotated[str | None, typer.Option("--duration", help="How long it may run, such as 5s or 2m.")]
 Nonce = Annotated[int | None, typer.Option("--nonce", help="Only if this is still the job's place.")]
 Reason = Annotated[str, typer.Option("--reason", help="Why; it is shown to whoever asks.")]
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
@@ -56,6 +111,7 @@ Require = Annotated[
 ]
 
 DEFAULT_QUEUE = "default"
+DEFAULT_LIMIT = 20
 DEFAULT_DATA = Path(".maitred")
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 7500

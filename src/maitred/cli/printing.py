@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from os import environ
+from typing import Any, Literal
 
 import typer
 from pydantic import BaseModel
@@ -11,19 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from maitred import duration
-from maitred.cli.spans import starts, starts_briefly
-from maitred.wire import (
-    BatchDocument,
-    CheckDocument,
-    Hold,
-    JobDocument,
-    OthersJob,
-    Page,
-    ProfileDocument,
-    QueueDocument,
-    ReconcileDocument,
-    SubmitterDocument,
-)
+from maitred.cli.spans import starts
+from maitred.wire import BatchDocument, Hold, JobDocument, Page, QueueDocument, RunningJob
+
+UNBOUNDED = 10_000
 
 
 def say(line: str, *, err: bool = False) -> None:
@@ -31,24 +24,24 @@ def say(line: str, *, err: bool = False) -> None:
     typer.echo(str(plain(line)), err=err)
 
 
-def print_json(document: BaseModel) -> None:
+def print_json(document: BaseModel | Mapping[str, Any]) -> None:
     """Print a document as the server wrote it, on one line."""
+    if not isinstance(document, BaseModel):
+        typer.echo(json.dumps(document, ensure_ascii=False))
+        return
     told = isinstance(document, JobDocument | BatchDocument) and document.outcome is None
     without = {"outcome"} if told else set()
     typer.echo(document.model_dump_json(by_alias=True, exclude=without))
 
 
-def print_job(job: JobDocument, *, as_json: bool) -> None:
+def print_job(job: JobDocument) -> None:
     """Print one job."""
-    if as_json:
-        print_json(job)
-        return
     print_pairs(
         [
             ("id", job.id),
             ("key", job.key),
             ("outcome", job.outcome),
-            ("submitter", f"{job.submitter.type}:{job.submitter.id}"),
+            ("submitter", who_of(job)),
             ("state", " ".join(filter(None, (job.state, job.phase and f"({job.phase})")))),
             ("code", job.code),
             ("message", job.message),
@@ -81,49 +74,8 @@ def _class(job: JobDocument) -> str:
     return f"{name}, {'up to ' if name == 'elastic' else ''}{duration.show(round(job.duration * 1_000_000))}"
 
 
-def print_line(page: Page[JobDocument | OthersJob], queue: QueueDocument, *, as_json: bool) -> None:
-    """Print the queue in one line, and the first of those who wait; programs get the line alone."""
-    if as_json:
-        print_json(page)
-        return
-    print_queue(queue, as_json=False)
-    if not page.items:
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("#", justify="right")
-    classes = ("class",) if len(queue.classes) > 1 else ()
-    foreseen = ("starts",) if any(_expected(job) for job in page.items) else ()
-    for heading in ("key", "submitter", "band", *classes, *foreseen, "waits for"):
-        table.add_column(heading, overflow="fold")
-    # An id is copied whole or not at all, so it keeps its room in the narrowest table.
-    longest = max(len(job.id) for job in page.items)
-    table.add_column("id", no_wrap=True, min_width=longest)
-    for job in page.items:
-        if isinstance(job, OthersJob):
-            its_class = [job.class_ or "elastic"] if classes else []
-            cells = [job.position, "", "another", job.band, *its_class, *("" for _ in foreseen), "", job.id]
-            table.add_row(*plain_row(cells))
-            continue
-        who = f"{job.submitter.type}:{job.submitter.id}"
-        reason = job.waiting_for.text if job.waiting_for else ""
-        its_class = [job.class_ or "elastic"] if classes else []
-        when = [starts_briefly(job.estimate)] if foreseen else []
-        table.add_row(*plain_row([job.position, job.key, who, job.band, *its_class, *when, reason, job.id]))
-    console().print(table)
-    if page.total is not None and page.total > len(page.items):
-        typer.echo(f"and {page.total - len(page.items)} more")
-
-
-def _expected(job: JobDocument | OthersJob) -> bool:
-    """Tell whether it is foreseen when a job starts."""
-    return isinstance(job, JobDocument) and bool(job.estimate and job.estimate.expected)
-
-
-def print_queue(queue: QueueDocument, *, as_json: bool) -> None:
+def print_queue(queue: QueueDocument) -> None:
     """Print a queue in one line: whether it is paused, by whom and why, what is in it, and its free slots."""
-    if as_json:
-        print_json(queue)
-        return
     say(queue_sentence(queue))
 
 
@@ -135,35 +87,6 @@ def queue_sentence(queue: QueueDocument) -> str:
     return f"{queue.name} is {_open_or_paused(queue)}: {counts}."
 
 
-def print_check(found: CheckDocument, *, as_json: bool) -> None:
-    """Print what a check found, a line for each."""
-    if as_json:
-        print_json(found)
-        return
-    for violation in found.violations:
-        repaired = " (repaired)" if violation.repaired else ""
-        say(f"{violation.code}: {violation.text}{repaired}")
-    if not found.violations:
-        typer.echo(f"{found.queue} is sound.")
-
-
-def print_submitter(submitter: SubmitterDocument, who: Mapping[str, str], *, as_json: bool) -> None:
-    """Print in one line whether a submitter is held, and what it has in line."""
-    if as_json:
-        print_json(submitter)
-        return
-    held = "held" if submitter.held else "not held"
-    say(f"{who['type']}:{who['id']} is {held}: {len(submitter.jobs)} waiting.")
-
-
-def print_profile(profile: ProfileDocument, *, as_json: bool) -> None:
-    """Print in one line whether a profile is held, by whom and why."""
-    if as_json:
-        print_json(profile)
-        return
-    say(f"{profile.name} is {hold_sentence(profile.hold) if profile.hold else 'not held'}.")
-
-
 def hold_sentence(hold: Hold) -> str:
     """Say who holds it, and why."""
     by = f" by {hold.by}" if hold.by else ""
@@ -173,18 +96,6 @@ def hold_sentence(hold: Hold) -> str:
 def holds_sentence(holds: Iterable[Hold]) -> str | None:
     """Say all that holds a job or a batch; None if nothing does."""
     return "; ".join(f"{hold.kind} {hold.name} {hold_sentence(hold)}" for hold in holds) or None
-
-
-def print_reconcile(done: ReconcileDocument, *, as_json: bool) -> None:
-    """Print what was done, a line for each."""
-    if as_json:
-        print_json(done)
-        return
-    for change in done.changes:
-        say(f"{change.code}: {change.text}")
-    if not done.changes:
-        where = "its line and its ledger agree" if done.ledger else "its ledger is in the same store"
-        say(f"Nothing to do for {done.queue}: {where}.")
 
 
 def _open_or_paused(queue: QueueDocument) -> str:
@@ -207,12 +118,26 @@ def print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
 
 
 def table(*headings: str) -> Table:
-    """Give a table with these headings."""
+    """Give a table with these headings; `>` before one puts its column to the right."""
     made = Table(box=None, pad_edge=False, header_style="bold")
     for heading in headings:
-        # An id is copied whole or not at all.
-        made.add_column(heading, overflow="fold", no_wrap=heading == "id")
+        # An id is copied whole or not at all, so it keeps its room in the narrowest table.
+        justify: Literal["left", "right"] = "right" if heading.startswith(">") else "left"
+        name = heading.removeprefix(">")
+        made.add_column(name, justify=justify, overflow="fold", no_wrap=name == "id")
     return made
+
+
+def print_page(page: Page[Any], rows: Table) -> None:
+    """Print the rows of a page, and how many more there are."""
+    console().print(rows)
+    if page.total is not None and page.total > len(page.items):
+        say(f"and {page.total - len(page.items)} more")
+
+
+def who_of(what: JobDocument | RunningJob | BatchDocument) -> str:
+    """Say whose something is."""
+    return f"{what.submitter.type}:{what.submitter.id}"
 
 
 def plain(value: object) -> Text:
@@ -230,6 +155,16 @@ def clock(moment: datetime | None) -> str | None:
     return None if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def console() -> Console:
-    """Give where tables are printed."""
-    return Console(highlight=False, soft_wrap=False)
+class _Screen(Console):
+    """A console that tells when nobody reads any more, instead of ending the program."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def console(*, err: bool = False) -> Console:
+    """Give where tables are printed; a row is a line where no terminal says how wide it is."""
+    screen = _Screen(stderr=err, highlight=False, soft_wrap=False)
+    if not (screen.is_terminal or environ.get("COLUMNS")):
+        screen.width = UNBOUNDED
+    return screen

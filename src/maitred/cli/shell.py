@@ -13,16 +13,14 @@ import termios
 import threading
 import tty
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import typer
 
-from maitred.cli.address import find_server
-from maitred.cli.calling import find_key
+from maitred.cli.calling import Server, find_key
+from maitred.cli.exits import INTERRUPTED
 from maitred.cli.printing import plain
 from maitred.cli.spans import span
-from maitred.cli.waiting import INTERRUPTED
 from maitred.client.session import Session
 
 # A shell that everybody has, better if there is a better one.
@@ -39,9 +37,9 @@ _SENTENCES = {
 }
 
 
-def open_shell(server: str | None, data: Path, queue: str, frame: Mapping[str, Any]) -> int:
+def open_shell(at: Server, queue: str, frame: Mapping[str, Any]) -> int:
     """Hold a session to its end; give the exit status of its program."""
-    session = Session(lambda: find_server(server, data), queue, key=find_key())
+    session = Session(at.address, queue, key=find_key())
     return asyncio.run(_Shell(session).run(frame))
 
 

@@ -5,22 +5,20 @@ a line that says so.
 """
 
 import asyncio
-import json
 from collections.abc import Iterable
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from maitred.cli.bars import Bar, dim, load_style
-from maitred.cli.printing import plain, queue_sentence
+from maitred.cli.printing import console, plain, queue_sentence, who_of
 from maitred.cli.spans import span, starts_briefly
 from maitred.client import Client
 from maitred.errors import MaitredError, ServerUnreachable, StoreUnavailable
 from maitred.wire import JobDocument, OthersJob, Page, QueueDocument, RunningJob
-from maitred.wire.document import Who
 
 EVERY = 1.0
 WIDE = 110
@@ -39,12 +37,12 @@ class Frame(NamedTuple):
     running: Page[RunningJob | OthersJob]
     line: Page[JobDocument | OthersJob]
 
-    def as_json(self) -> str:
+    def document(self) -> dict[str, Any]:
         """Give the three documents in one, as the server wrote them."""
         parts = {name: part.model_dump(mode="json", by_alias=True) for name, part in self._asdict().items()}
         for job in parts["line"]["items"]:
             job.pop("outcome", None)
-        return json.dumps(parts, ensure_ascii=False)
+        return parts
 
 
 async def look(client: Client, queue: str, rows: int) -> Frame:
@@ -57,18 +55,24 @@ async def look(client: Client, queue: str, rows: int) -> Frame:
 
 async def look_on(client: Client, queue: str, rows: int) -> None:
     """Draw a queue again and again until cancelled; what can be told only of the first try is raised."""
-    console = Console(highlight=False)
+    screen = console()
     frame = await look(client, queue, rows)
     lost: MaitredError | None = None
-    with Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
+    with Live(console=screen, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
         while True:
-            fitting = max(2, console.height - _AROUND - len(frame.queue.classes))
-            live.update(show(frame, rows, width=console.width, fitting=fitting, lost=lost), refresh=True)
+            fitting = max(2, screen.height - _AROUND - len(frame.queue.classes))
+            live.update(show(frame, rows, width=screen.width, fitting=fitting, lost=lost), refresh=True)
             await asyncio.sleep(EVERY)
             try:
                 frame, lost = await look(client, queue, rows), None
             except (ServerUnreachable, StoreUnavailable) as error:
                 lost = error
+
+
+def print_frame(frame: Frame, rows: int) -> None:
+    """Draw a frame once."""
+    screen = console()
+    screen.print(show(frame, rows, width=screen.width))
 
 
 def show(
@@ -129,7 +133,7 @@ def _running(page: Page[RunningJob | OthersJob], rows: int, *, wide: bool) -> Ta
         time = f"{span(job.elapsed)} of {span(job.duration)}"
         its_class = f"{job.class_}{' (elastic)' if job.elastic else ''}"
         ends = [plain(job.worker), dim(plain(job.id).plain)] if wide else []
-        table.add_row(_short(job.key), _who(job.submitter), plain(its_class), time, _passed(job), *ends)
+        table.add_row(_short(job.key), _who(job), plain(its_class), time, _passed(job), *ends)
     if not page.items:
         table.add_row(dim("nothing"))
     return table
@@ -149,9 +153,7 @@ def _line(page: Page[JobDocument | OthersJob], rows: int, *, wide: bool) -> Tabl
         its_class = plain(job.class_ or "elastic")
         starts = plain(starts_briefly(job.estimate))
         ends = [dim(plain(job.id).plain)] if wide else []
-        table.add_row(
-            plain(job.position), _short(job.key), _who(job.submitter), its_class, starts, reason, *ends
-        )
+        table.add_row(plain(job.position), _short(job.key), _who(job), its_class, starts, reason, *ends)
     if not page.items:
         table.add_row("", dim("nobody"))
     return table
@@ -184,7 +186,7 @@ def _short(text: str) -> Text:
     return short
 
 
-def _who(submitter: Who) -> Text:
-    who = plain(f"{submitter.type}:{submitter.id}")
+def _who(job: JobDocument | RunningJob) -> Text:
+    who = plain(who_of(job))
     who.truncate(LONGEST_NAME, overflow="ellipsis")
     return who

@@ -9,8 +9,6 @@ from maitred.cli.printing import holds_sentence, say
 from maitred.client import Client
 from maitred.wire import JobDocument
 
-INTERRUPTED = 130
-
 
 class Wait:
     """One job, put and followed to its end; `job` is the last that was heard of it, None before it is put."""
@@ -81,7 +79,8 @@ def left_alone(job: JobDocument) -> str:
     goes_on = {"waiting": "stays in line", "running": "goes on running", "held": "stays held"}.get(
         job.phase or job.state, "has ended"
     )
-    return f"maitred: {job.id} {goes_on}; `maitred show` tells what became of it, `maitred cancel` ends it."
+    again = f"`maitred watch {job.id}` looks on again, `maitred cancel {job.id}` ends it"
+    return f"maitred: {job.id} {goes_on}; {again}."
 
 
 def _place(job: JobDocument) -> tuple[object, ...]:

@@ -2,5 +2,6 @@
 
 from maitred.client.client import Client
 from maitred.client.problems import error_of
+from maitred.client.sync import SyncClient
 
-__all__ = ["Client", "error_of"]
+__all__ = ["Client", "SyncClient", "error_of"]

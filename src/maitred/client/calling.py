@@ -1,30 +1,40 @@
 """Calling a server: connections, requests, streams, and refusals as the errors that they tell of."""
 
+import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
 
 from maitred.client.problems import error_of
+from maitred.client.retrying import PATIENCE, RETRIES, Question, is_unheard, pause_after
 from maitred.client.sending import json_of, key_header, path_of, query_of
 from maitred.client.stream import EVENT_STREAM
 from maitred.client.watching import SILENCE, Connect
-from maitred.errors import MaitredError, ServerUnreachable
-
-PATIENCE = 30.0
+from maitred.errors import MaitredError, NotFound, ServerUnreachable, StoreUnavailable, TooOften
 
 
 class Caller:
     """The connections to one server."""
 
     def __init__(
-        self, address: str, *, key: str | None = None, transport: httpx.AsyncBaseTransport | None = None
+        self,
+        address: str,
+        *,
+        key: str | None = None,
+        retries: Sequence[float] = RETRIES,
+        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """Name the server, and the API key to call it with, if it needs one."""
+        """Name the server, and the API key to call it with, if it needs one.
+
+        What is safe to ask again is asked again when there was no answer, after each of the `retries` in
+        turn, in seconds; `()` is never.
+        """
         self.address = address
+        self._retries = tuple(retries)
         self._http = httpx.AsyncClient(
             base_url=address,
             headers=key_header(key),
@@ -55,9 +65,13 @@ class Caller:
         query: Mapping[str, str] | None = None,
         body: object = None,
         patience: float | None = PATIENCE,
+        again: bool = False,
     ) -> Any:
-        """Make a call to a path below the queues; its parts are encoded here. Give the JSON of the answer."""
-        content = await self._bytes(method, *path, query=query, body=body, patience=patience)
+        """Make a call to a path below the queues; its parts are encoded here. Give the JSON of the answer.
+
+        A POST that may be done twice without harm may be made `again`.
+        """
+        content = await self._bytes(method, *path, query=query, body=body, patience=patience, again=again)
         return json.loads(content) if content else None
 
     async def _bytes(
@@ -67,37 +81,48 @@ class Caller:
         query: Mapping[str, str] | None = None,
         body: object = None,
         patience: float | None = PATIENCE,
+        again: bool = False,
     ) -> bytes:
         """Make a call to a path below the queues, and give the bytes of the answer."""
         queue, _, id = (*path, "", "", "")[:3]
-        return await self._ask(
-            method, path_of(*path), query=query, body=body, patience=patience, queue=queue, id=id
-        )
+        question = Question(method, path_of(*path), queue, id, again=again, patience=patience)
+        return await self._ask(question, query=query, body=body)
 
     async def _ask(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: object = None,
-        patience: float | None = PATIENCE,
-        queue: str = "",
-        id: str = "",
+        self, question: Question, *, query: Mapping[str, str] | None = None, body: object = None
     ) -> bytes:
-        """Make a call; a refusal is of this queue and id."""
-        request = self._http.build_request(
-            method,
-            path,
-            params=query_of(query) if query else None,
-            content=None if body is None else json_of(body),
-            headers={} if body is None else {"content-type": "application/json"},
-            timeout=patience,
-        )
+        """Make a call, again if that is safe and there was no answer; a refusal is of its queue and id."""
+        params = query_of(query) if query else None
+        content = None if body is None else json_of(body)
+        doubt = False
+        for pause in (*self._retries, None):
+            request = self._http.build_request(
+                question.method,
+                question.path,
+                params=params,
+                content=content,
+                headers={} if content is None else {"content-type": "application/json"},
+                timeout=question.patience,
+            )
+            try:
+                return await self._answer(request, question)
+            except NotFound:
+                if doubt and question.method == "DELETE":
+                    # The call before this one was heard after all.
+                    return b""
+                raise
+            except (ServerUnreachable, StoreUnavailable, TooOften) as error:
+                if pause is None or not question.may_repeat(error):
+                    raise
+                doubt = doubt or not is_unheard(error)
+                await asyncio.sleep(pause_after(error, pause))
+        raise AssertionError  # pragma: no cover - the last try gives or raises
+
+    async def _answer(self, request: httpx.Request, question: Question) -> bytes:
         answer = await self._send(request)
         if answer.is_success:
             return answer.content
-        raise _refusal(answer, queue, id)
+        raise _refusal(answer, question.queue, question.id)
 
     async def _send(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
         try:
@@ -105,9 +130,15 @@ class Caller:
         except (httpx.TransportError, httpx.InvalidURL) as error:
             raise ServerUnreachable(f"No server answers at {self.address}.") from error
 
-    def _stream(self, queue: str, kind: str, id: str, *, query: Mapping[str, str] | None = None) -> Connect:
-        """Give what opens the stream of events of a job or a batch after an event that was had."""
-        path = path_of(queue, kind, id, "events")
+    def _stream(
+        self,
+        path: str,
+        queue: str = "",
+        id: str = "",
+        *,
+        query: Mapping[str, str | Sequence[str]] | None = None,
+    ) -> Connect:
+        """Give what opens a stream of events after an event that was had."""
 
         @contextlib.asynccontextmanager
         async def connect(had: str | None) -> AsyncIterator[httpx.Response]:

@@ -1,35 +1,41 @@
 """The client: one method a call of the HTTP API. It raises the errors of `maitred.errors`."""
 
+import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from typing import Any, Unpack
 
 from maitred.client.batches import BatchCalls
 from maitred.client.holds import HoldCalls
 from maitred.client.keys import KeyCalls
-from maitred.client.problems import error_of
-from maitred.client.sending import plain_job
-from maitred.client.stream import read_job_event
+from maitred.client.lists import ListCalls
+from maitred.client.sending import in_parts, path_of, plain_job
+from maitred.client.stream import read_any_event, read_job_event
 from maitred.client.watching import PAUSES, watch
-from maitred.errors import Forbidden, MaitredError, UnknownArtifact
+from maitred.errors import Forbidden, JobFailed, MaitredError, UnknownArtifact
 from maitred.wire import (
     CheckDocument,
     DeliveryDocument,
+    EventName,
+    EverythingEvent,
     JobBody,
     JobDocument,
+    JobOptions,
     OthersJob,
     OutputDocument,
     Page,
     QueueDocument,
     ReconcileDocument,
     RunningJob,
+    StateEvent,
     SubmitterDocument,
     WatchEvent,
     WorkerDocument,
+    body_of,
 )
 
 
-class Client(BatchCalls, HoldCalls, KeyCalls):
+class Client(BatchCalls, HoldCalls, KeyCalls, ListCalls):
     """Calls one server; `ServerUnreachable` if it does not answer."""
 
     async def put(self, queue: str, job: JobBody | Mapping[str, Any]) -> JobDocument:
@@ -40,11 +46,23 @@ class Client(BatchCalls, HoldCalls, KeyCalls):
         self, queue: str, jobs: Sequence[JobBody | Mapping[str, Any]]
     ) -> list[JobDocument | MaitredError]:
         """Create or update up to 1000 jobs; each has its document or its error, in order."""
-        answer = await self._call("POST", queue, "jobs", "many", body=[plain_job(job) for job in jobs])
-        return [
-            JobDocument.model_validate(item) if "id" in item else error_of(item, queue=queue)
-            for item in answer["items"]
-        ]
+        return await self._put_all(queue, "jobs", "many", jobs=jobs)
+
+    async def submit(self, queue: str, key: str, **options: Unpack[JobOptions]) -> JobDocument:
+        """Create or update the job with this key, said in keywords; see `JobOptions`.
+
+        `await client.submit("default", "essay-1", submitter="user:ada", command=["wc", "essay.txt"])`
+        """
+        return await self.put(queue, body_of(key, options))
+
+    async def submit_many(
+        self, queue: str, jobs: Iterable[JobBody | Mapping[str, Any]]
+    ) -> list[JobDocument | MaitredError]:
+        """Create or update any number of jobs, 1000 in a call; each has its document or its error, in order.
+
+        If a call fails, those before it were done, and all of them can be submitted again.
+        """
+        return [answer for some in in_parts(jobs) for answer in await self.put_many(queue, some)]
 
     async def job(self, queue: str, id: str, version: int | None = None) -> JobDocument:
         """Show a job; `Forbidden` where the key may only see where it is."""
@@ -60,7 +78,7 @@ class Client(BatchCalls, HoldCalls, KeyCalls):
         answer = await self._call("GET", queue, "jobs", id, "deliveries", query=query)
         return Page[DeliveryDocument].model_validate(answer)
 
-    async def events(
+    def events(
         self,
         queue: str,
         id: str,
@@ -77,11 +95,55 @@ class Client(BatchCalls, HoldCalls, KeyCalls):
         `StoreUnavailable` when no try helped. Close it (`contextlib.aclosing`) to leave before its end.
         """
         query = {} if version is None else {"version": str(version)}
-        connect = self._stream(queue, "jobs", id, query=query)
-        heard: AsyncGenerator[WatchEvent, None] = watch(connect, last, pauses, read_job_event)
-        async with contextlib.aclosing(heard) as events:
-            async for event in events:
-                yield event
+        connect = self._stream(path_of(queue, "jobs", id, "events"), queue, id, query=query)
+        return watch(connect, last, pauses, read_job_event)
+
+    def everything(
+        self,
+        *,
+        queues: Sequence[str] = (),
+        names: Sequence[EventName] = (),
+        last: str | None = None,
+        pauses: Sequence[float] = PAUSES,
+    ) -> AsyncGenerator[EverythingEvent, None]:
+        """Watch all queues that the key may see, or some, and all events, or those of these `names`.
+
+        It has no end. It goes on after the event with the `event_id` in `last`, and a connection that breaks
+        is made anew, as in `events`. Close it (`contextlib.aclosing`) to leave.
+        """
+        query = {"queue": list(queues), "event": [str(name) for name in names]}
+        connect = self._stream("/api/v1/events", query=query)
+        return watch(connect, last, pauses, read_any_event)
+
+    async def wait(
+        self,
+        queue: str,
+        id: str,
+        version: int | None = None,
+        *,
+        check: bool = False,
+        timeout: float | None = None,
+    ) -> JobDocument:
+        """Wait until a job's newest version, or the one asked for, has ended; give it, with its `result`.
+
+        With `check` a job that failed is raised as `JobFailed`. `UnknownJob` if it is deleted meanwhile,
+        `TimeoutError` if it takes longer than so many seconds.
+        """
+        async with asyncio.timeout(timeout):
+            async with contextlib.aclosing(self.events(queue, id, version)) as events:
+                async for event in events:
+                    if isinstance(event, StateEvent):
+                        version = event.version
+            job = await self.job(queue, id, version)
+        if check and job.state == "failed":
+            raise JobFailed(queue, id, job.code or "", job.message or "")
+        return job
+
+    async def result(
+        self, queue: str, id: str, version: int | None = None, *, timeout: float | None = None
+    ) -> Any:
+        """Wait for a job, and give what came out of it; `JobFailed` if it failed."""
+        return (await self.wait(queue, id, version, check=True, timeout=timeout)).result
 
     async def output(
         self,
@@ -108,7 +170,7 @@ class Client(BatchCalls, HoldCalls, KeyCalls):
         query = {} if version is None else {"version": str(version)}
         return await self._bytes("GET", queue, "jobs", id, "artifacts", name, query=query)
 
-    async def jobs(self, queue: str, **query: str) -> Page[JobDocument | OthersJob]:
+    async def jobs(self, /, queue: str, **query: str) -> Page[JobDocument | OthersJob]:
         """List jobs; the keywords are the query's parameters. A submitter's key sees little of others'."""
         answer = await self._call("GET", queue, "jobs", query=query)
         return Page[JobDocument | OthersJob].model_validate(answer)
@@ -153,7 +215,9 @@ class Client(BatchCalls, HoldCalls, KeyCalls):
 
     async def prioritise(self, queue: str, id: str, priority: int) -> JobDocument:
         """Give a waiting job another priority."""
-        answer = await self._call("POST", queue, "jobs", id, "priority", body={"priority": priority})
+        answer = await self._call(
+            "POST", queue, "jobs", id, "priority", body={"priority": priority}, again=True
+        )
         return JobDocument.model_validate(answer)
 
     async def retry(self, queue: str, id: str) -> JobDocument:
@@ -179,15 +243,16 @@ class Client(BatchCalls, HoldCalls, KeyCalls):
 
     async def pause(self, queue: str, reason: str = "") -> QueueDocument:
         """Let a queue start nothing more."""
-        return QueueDocument.model_validate(await self._call("POST", queue, "pause", body={"reason": reason}))
+        answer = await self._call("POST", queue, "pause", body={"reason": reason}, again=True)
+        return QueueDocument.model_validate(answer)
 
     async def resume(self, queue: str) -> QueueDocument:
         """Let a queue start jobs again."""
-        return QueueDocument.model_validate(await self._call("POST", queue, "resume"))
+        return QueueDocument.model_validate(await self._call("POST", queue, "resume", again=True))
 
     async def check(self, queue: str, *, repair: bool = False) -> CheckDocument:
         """Look for broken rules in a queue's store; this takes as long as the queue is large."""
-        answer = await self._call("POST", queue, "check", body={"repair": repair}, patience=None)
+        answer = await self._call("POST", queue, "check", body={"repair": repair}, patience=None, again=True)
         return CheckDocument.model_validate(answer)
 
     async def reconcile(self, queue: str) -> ReconcileDocument:

@@ -23,7 +23,7 @@ class HoldCalls(Caller):
 
     async def resume_submitter(self, queue: str, type: str, id: str) -> SubmitterDocument:  # noqa: A002 - the wire's word
         """Let a submitter's jobs go on."""
-        answer = await self._call("POST", queue, "submitters", type, id, "resume")
+        answer = await self._call("POST", queue, "submitters", type, id, "resume", again=True)
         return SubmitterDocument.model_validate(answer)
 
     async def hold_profile(self, queue: str, name: str, reason: str = "") -> ProfileDocument:
@@ -32,7 +32,9 @@ class HoldCalls(Caller):
 
     async def resume_profile(self, queue: str, name: str) -> ProfileDocument:
         """Let a profile's jobs go on."""
-        return ProfileDocument.model_validate(await self._call("POST", queue, "profiles", name, "resume"))
+        return ProfileDocument.model_validate(
+            await self._call("POST", queue, "profiles", name, "resume", again=True)
+        )
 
     async def hold_batch(self, queue: str, id: str, reason: str = "") -> BatchDocument:
         """Hold a batch with its jobs."""
@@ -43,5 +45,5 @@ class HoldCalls(Caller):
         return BatchDocument.model_validate(await self._call("POST", queue, "batches", id, "resume"))
 
     async def _hold(self, queue: str, *names: str, reason: str) -> object:
-        answer: object = await self._call("POST", queue, *names, "hold", body={"reason": reason})
+        answer: object = await self._call("POST", queue, *names, "hold", body={"reason": reason}, again=True)
         return answer

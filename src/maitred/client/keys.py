@@ -1,38 +1,14 @@
 """Calls about API keys: who they are, the secrets that callbacks are signed with, and who did what."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from maitred.client.calling import Caller
+from maitred.client.retrying import Question
 from maitred.client.sending import key_path
 from maitred.wire import AuditEntry, KeyDocument, Page
 
-
-class KeyPort(Protocol):
-    """What can be asked about keys, of a server or of a store."""
-
-    async def keys(self) -> Page[KeyDocument]:
-        """List the keys."""
-
-    async def create_key(
-        self,
-        role: str,
-        *,
-        name: str = "",
-        queues: Sequence[str] = (),
-        submitters: Sequence[str] = (),
-        expires_in: float | None = None,
-    ) -> KeyDocument:
-        """Make a key."""
-
-    async def revoke_key(self, id: str) -> None:
-        """Let a key be good no longer."""
-
-    async def rotate_key(self, id: str, keep: float | None = None, *, new_key: bool = False) -> KeyDocument:
-        """Give a key a new callback secret, and perhaps a new key."""
-
-    async def audit(self, limit: int = 50, cursor: str | None = None) -> Page[AuditEntry]:
-        """Show who changed what, newest first."""
+AUDIT = "/api/v1/audit"
 
 
 class KeyCalls(Caller):
@@ -41,7 +17,7 @@ class KeyCalls(Caller):
     async def keys(self) -> Page[KeyDocument]:
         """List the keys; `local` is whoever calls while there are none."""
         return Page[KeyDocument].model_validate_json(
-            await self._ask("GET", key_path(), query={"limit": "500"})
+            await self._ask(Question("GET", key_path()), query={"limit": "500"})
         )
 
     async def create_key(
@@ -61,11 +37,11 @@ class KeyCalls(Caller):
             "submitters": list(submitters),
             "expires_in": expires_in,
         }
-        return KeyDocument.model_validate_json(await self._ask("POST", key_path(), body=body))
+        return KeyDocument.model_validate_json(await self._ask(Question("POST", key_path()), body=body))
 
     async def revoke_key(self, id: str) -> None:
         """Let a key be good no longer."""
-        await self._ask("DELETE", key_path(id), id=id)
+        await self._ask(Question("DELETE", key_path(id), id=id))
 
     async def rotate_key(self, id: str, keep: float | None = None, *, new_key: bool = False) -> KeyDocument:
         """Give a key a new callback secret; the one before signs too for so many seconds, else for a day.
@@ -76,10 +52,10 @@ class KeyCalls(Caller):
         if keep is not None:
             body["keep"] = keep
         return KeyDocument.model_validate_json(
-            await self._ask("POST", key_path(id, "rotate"), body=body, id=id)
+            await self._ask(Question("POST", key_path(id, "rotate"), id=id), body=body)
         )
 
     async def audit(self, limit: int = 50, cursor: str | None = None) -> Page[AuditEntry]:
         """Show who changed what, newest first."""
         query = {"limit": str(limit)} | ({} if cursor is None else {"cursor": cursor})
-        return Page[AuditEntry].model_validate_json(await self._ask("GET", "/api/v1/audit", query=query))
+        return Page[AuditEntry].model_validate_json(await self._ask(Question("GET", AUDIT), query=query))

@@ -6,13 +6,16 @@ or in JSON, so no server could be asked about them.
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
 from maitred.errors import ConfigError, Fault, InvalidJob, UnknownBatch, UnknownJob, UnknownKey, UnknownQueue
 from maitred.wire import JobBody
 
+# How many jobs one call takes.
+MOST_AT_ONCE = 1_000
 # Names that a path cannot hold: on the way to the server it would become another path.
 _NOT_IN_PATHS = ("", ".", "..")
 
@@ -57,6 +60,13 @@ def plain_job(job: JobBody | Mapping[str, Any]) -> Any:
     if isinstance(job, JobBody):
         return job.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     return dict(job)
+
+
+def in_parts(jobs: Iterable[JobBody | Mapping[str, Any]]) -> Iterator[list[JobBody | Mapping[str, Any]]]:
+    """Give jobs in lists of as many as one call takes."""
+    rest = iter(jobs)
+    while part := list(islice(rest, MOST_AT_ONCE)):
+        yield part
 
 
 def json_of(body: object) -> bytes:

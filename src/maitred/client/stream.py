@@ -7,9 +7,28 @@ the end of a line, such as U+2028.
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import NamedTuple
 
-from maitred.wire import BATCH_EVENTS, EVENTS, BatchEvent, WatchEvent, decode_json
+from maitred.wire import (
+    BATCH_EVENTS,
+    EVENTS,
+    EVERYTHING,
+    BatchEvent,
+    EverythingEvent,
+    Heard,
+    WatchEvent,
+    decode_json,
+)
 
 EVENT_STREAM = "text/event-stream"
+
+__all__ = [
+    "EVENT_STREAM",
+    "Heard",
+    "Message",
+    "messages",
+    "read_any_event",
+    "read_batch_event",
+    "read_job_event",
+]
 
 
 class Message(NamedTuple):
@@ -48,6 +67,12 @@ def read_batch_event(message: Message) -> BatchEvent | None:
     """Give what a message tells of a batch; None for one that this client does not know."""
     kind = BATCH_EVENTS.get(message.event)
     return kind.model_validate({**decode_json(message.data), "id": message.id}) if kind else None
+
+
+def read_any_event(message: Message) -> EverythingEvent | None:
+    """Give what a message tells of any queue; None for one that this client does not know."""
+    kind = EVERYTHING.get(message.event)
+    return kind.model_validate({**decode_json(message.data), "event_id": message.id}) if kind else None
 
 
 async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:

@@ -1,4 +1,4 @@
-"""Watching one job or one batch: a stream of events that is taken up again where it broke off.
+"""Watching a job, a batch or everything: a stream of events that is taken up again where it broke off.
 
 The first connection must come about. After that one that breaks is made anew with the id of the last event,
 a bounded number of times in a row; what counts as a success is news, or a connection that held for a while.
@@ -12,11 +12,10 @@ from typing import TypeVar
 
 import httpx
 
-from maitred.client.stream import Message, messages
+from maitred.client.stream import Heard, Message, messages
 from maitred.errors import MaitredError, ServerUnreachable, StoreUnavailable
-from maitred.wire import AnyEvent
 
-Event = TypeVar("Event", bound=AnyEvent)
+Event = TypeVar("Event", bound=Heard)
 
 # How long to wait before each new try, in seconds; there is one for each.
 PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -47,9 +46,9 @@ async def watch(
                 if answer.status_code == httpx.codes.NO_CONTENT:
                     return
                 async with aclosing(_events(answer, read)) as events:
-                    async for event in events:
-                        if event.id is not None:
-                            last, broken = event.id, 0
+                    async for id, event in events:
+                        if id is not None:
+                            last, broken = id, 0
                         yield event
                         if event.is_last:
                             return
@@ -66,7 +65,9 @@ async def watch(
         broken += 1
 
 
-async def _events(answer: httpx.Response, read: Read[Event]) -> AsyncGenerator[Event, None]:
+async def _events(
+    answer: httpx.Response, read: Read[Event]
+) -> AsyncGenerator[tuple[str | None, Event], None]:
     async for message in messages(answer.aiter_bytes()):
         if event := read(message):
-            yield event
+            yield message.id, event

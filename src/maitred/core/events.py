@@ -86,22 +86,26 @@ class Ended(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """A job was submitted, changed, moved, or waits again."""
+    """A job was submitted, changed, moved, or waits again; it is in this phase and stage from then on."""
 
     record: int
+    phase: Phase
+    stage: int
 
 
 class Said(NamedTuple):
-    """A run said something; the number of the last piece of it."""
+    """A run said something: the pieces from `first` to `last`."""
 
     record: int
+    first: int
     last: int
 
 
 class Deleted(NamedTuple):
-    """A job's record is gone."""
+    """A job's record is gone, so its id is told."""
 
     record: int
+    id: str
 
 
 class Versioned(NamedTuple):
@@ -179,12 +183,11 @@ def changes(before: Snapshot, after: Snapshot) -> list[Event]:
     found += [Added(str(place.lane), order_of(place)) for place in new - old]
     found += runs
     found += _jobs(before, after)
-    found += [Deleted(record) for record in before.jobs.keys() - after.jobs.keys()]
-    found += [
-        Said(record, spoken.last)
-        for record, spoken in after.outputs.items()
-        if record not in before.outputs or before.outputs[record].last != spoken.last
-    ]
+    found += [Deleted(record, job.id) for record, job in before.jobs.items() if record not in after.jobs]
+    for record, spoken in after.outputs.items():
+        known = before.outputs[record].last if record in before.outputs else 0
+        if known != spoken.last:
+            found.append(Said(record, known + 1, spoken.last))
     if (before.paused, before.holds, _crews(before)) != (after.paused, after.holds, _crews(after)):
         found.append(HouseChanged())
     batches = before.batches | after.batches
@@ -236,7 +239,7 @@ def _jobs(before: Snapshot, after: Snapshot) -> Iterator[Event]:
         if job.phase is Phase.ENDED:
             yield Ended(record, job.code)
         elif job.phase is not Phase.RUNNING:
-            yield Changed(record)
+            yield Changed(record, job.phase, job.stage)
         older = after.jobs.get(job.previous)
         if was is None and older and older.phase is not Phase.ENDED:
             yield Versioned(older.record, record)

@@ -51,7 +51,7 @@ RULES: dict[str, Rule] = {
     "GET /healthz": _ANYBODY,
     "GET /readyz": _ANYBODY,
     "GET /metrics": _VIEWER._replace(all_queues=True),
-    "GET /api/v1/events": _VIEWER._replace(all_queues=True),
+    "GET /api/v1/events": _SEE,
     "GET /api/v1/queues": _SEE,
     f"GET {_QUEUE}": _SEE,
     f"GET {_QUEUE}/line": _SEE,

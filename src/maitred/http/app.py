@@ -48,6 +48,7 @@ _RULES = {
     "version": "must be a whole number from 1 on",
     "from": "must be a whole number from 1 on",
     "type": "must be user or team",
+    "event": "must be queue, state, output, progress, result, batch or reset",
 }
 
 
@@ -82,8 +83,9 @@ def create_app(
     metrics.registry.register(app.state.gauges)
     desk.stores.on_call(metrics.calls.note)
     parts = (jobs, output, holds, events, batches, queues, keys, sessions, health)
+    routers = [*(part.router for part in parts), events.everything]
     # Not included as routers, which would look for each route twice; and before those of the pages on them.
-    app.router.routes[:0] = [route for part in parts for route in part.router.routes]
+    app.router.routes[:0] = [route for router in routers for route in router.routes]
     app.add_middleware(Audited, audit=desk.audit)
     app.add_middleware(WholeSegments)
     if tracing.INSTALLED:
@@ -129,7 +131,7 @@ async def _refused(_request: Request, error: Exception) -> Response:
 async def _faulty(_request: Request, error: Exception) -> Response:
     """Say which parts of the path and query are wrong; bodies are checked elsewhere."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - how it is registered
-    names = [str(detail["loc"][-1]) for detail in error.errors()]
+    names = [str(detail["loc"][1]) for detail in error.errors()]
     faults = [Fault(name, _RULES.get(name, "is not allowed here")) for name in names]
     return problem_answer(problem_of(InvalidJob(faults)))
 

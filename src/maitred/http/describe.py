@@ -1,6 +1,6 @@
 """The description of the API: what each call takes and answers, problems included, for `/openapi.json`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -13,6 +13,8 @@ from maitred.core.ids import job_id
 from maitred.http.answer import PROBLEM
 from maitred.http.sse import EVENT_STREAM
 from maitred.wire import (
+    EVENTS,
+    EVERYTHING,
     AuditEntry,
     BatchBody,
     BatchDocument,
@@ -31,24 +33,19 @@ from maitred.wire import (
     MoveBody,
     OthersJob,
     OutputDocument,
-    OutputEvent,
     Page,
     PauseBody,
-    PlaceEvent,
     PriorityBody,
     Problem,
     ProfileDocument,
-    ProgressEvent,
     QueueDocument,
     ReconcileBody,
     ReconcileDocument,
     ReportDocument,
-    ResultEvent,
     RetriedDocument,
     RetryBody,
     RotateBody,
     RunningJob,
-    StateEvent,
     SubmitterDocument,
     WorkerDocument,
 )
@@ -89,14 +86,11 @@ _MODELS: tuple[type[BaseModel], ...] = (
     Page[RunningJob | OthersJob],
     Page[WorkerDocument],
     PauseBody,
-    OutputEvent,
-    PlaceEvent,
-    ProgressEvent,
     Problem,
     QueueDocument,
-    ResultEvent,
-    StateEvent,
     SubmitterDocument,
+    *EVENTS.values(),
+    *EVERYTHING.values(),
 )
 
 _names, _components = models_json_schema(
@@ -162,19 +156,23 @@ def answers(good: dict[int, type[BaseModel] | Schema | None], *problems: int) ->
     return described
 
 
-def stream(about: str, **events: type[BaseModel]) -> Schema:
-    """Describe a stream of events, each of which has one of these as its data; a `reset` has nothing."""
+def stream(events: Mapping[str, type[BaseModel]]) -> Schema:
+    """Describe a stream by the data of its events."""
     event = {
         "type": "object",
         "required": ["event", "data"],
         "properties": {
-            "event": {"enum": [*events, "reset"]},
+            "event": {"enum": list(events)},
             "id": {"type": "string", "description": "Where to go on from, with `Last-Event-ID`."},
             "data": {"type": "string", "contentMediaType": "application/json"},
         },
-        "x-events": {**{name: ref(model) for name, model in events.items()}, "reset": {"type": "object"}},
+        "x-events": {name: ref(model) for name, model in events.items()},
     }
-    return {"description": about, "content": {EVENT_STREAM: {"schema": event}}}
+    names = ", ".join(f"`{name}`" for name in events)
+    return {
+        "description": f"As `text/event-stream`: {names}.",
+        "content": {EVENT_STREAM: {"schema": event}},
+    }
 
 
 def takes(schema: Schema, *, required: bool = True, example: object = None) -> Schema:

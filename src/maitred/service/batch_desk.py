@@ -30,6 +30,7 @@ from maitred.service.batch_watch import BatchWatch
 from maitred.service.caller import HOUSE, Caller
 from maitred.service.cursor import read_text_cursor, write_text_cursor
 from maitred.service.document import Document
+from maitred.service.foresights import DEAF
 from maitred.service.intake import Accepted
 from maitred.service.keyring import LOCAL, Key
 from maitred.service.order import allowed_by
@@ -154,7 +155,7 @@ class BatchDesk:
         foresights = self._desk.foresights
         watchers = None if foresights is None else foresights.batch_watchers(queue)
         if watchers is None:
-            raise StoreUnavailable("this server does not listen to the store")
+            raise StoreUnavailable(DEAF)
         return await watchers.open(id, last)
 
     # ---------------------------------------------------------------- operators

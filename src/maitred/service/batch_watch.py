@@ -135,6 +135,7 @@ class BatchWatchers:
         if not watch.closed:
             self._by_id.setdefault(id, []).append(watch)
             watch.leave = partial(self.leave, watch)
+            watch.opened()
             self._touch([id])
         return watch
 

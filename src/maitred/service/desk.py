@@ -10,15 +10,16 @@ from collections.abc import Callable, Sequence
 
 from maitred.core.job import Phase, Submitter, View
 from maitred.core.settings import Settings
-from maitred.errors import Fault, InvalidJob, MaitredError, StoreUnavailable, UnknownJob
+from maitred.errors import Fault, Forbidden, InvalidJob, MaitredError, StoreUnavailable, UnknownJob
 from maitred.service.audit import Audit
 from maitred.service.batch_desk import BatchDesk
 from maitred.service.caller import HOUSE, Caller
 from maitred.service.cursor import Spot, read_cursor, write_cursor, wrong_cursor
 from maitred.service.document import Document, job_document
 from maitred.service.door import Door
+from maitred.service.everything import EverythingWatch
 from maitred.service.foresight import Foresight
-from maitred.service.foresights import Foresights
+from maitred.service.foresights import DEAF, Foresights
 from maitred.service.hold_desk import HoldDesk
 from maitred.service.house_document import (
     line_of_submitter,
@@ -234,8 +235,29 @@ class Desk:
         await self.settings(queue)
         watchers = None if self.foresights is None else self.foresights.watchers(queue)
         if watchers is None:
-            raise StoreUnavailable("this server does not listen to the store")
+            raise StoreUnavailable(DEAF)
         return await watchers.open(id, version, last)
+
+    async def watch_everything(
+        self,
+        caller: Caller = HOUSE,
+        last: str | None = None,
+        *,
+        queues: Sequence[str] = (),
+        events: Sequence[str] = (),
+    ) -> EverythingWatch:
+        """Watch all queues that a caller may use, or some of them, and all events, or some of them.
+
+        `last` is the last event's id. Raises `Forbidden` for a queue that is not for the caller;
+        `StoreUnavailable` where nobody listens to the store. The caller leaves the watch in the end.
+        """
+        for queue in queues:
+            if not caller.may_use(queue):
+                raise Forbidden(f"the key is not good for the queue {queue!r}")
+            await self.settings(queue)
+        if self.foresights is None:
+            raise StoreUnavailable(DEAF)
+        return await self.foresights.watch_everything(caller, last, queues or None, events or None)
 
     async def jobs(self, queue: str, wanted: Filter, cursor: str | None = None, limit: int = 50) -> Document:
         """List jobs: running, then waiting in line order, then held, then ended, last first.

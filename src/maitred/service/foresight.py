@@ -86,6 +86,8 @@ class Foresight:
         self.picture: Picture | None = None
         self.ready = asyncio.Event()
         self.recent = RecentEvents()
+        # The store's time up to which all that happened was heard.
+        self.heard_until = 0
         self.listeners: list[Listener] = []
         self._store = store
         self._clock = clock
@@ -122,6 +124,14 @@ class Foresight:
                     self._wanted.set()
                     await self._told.wait()
                     missing = [view for view in missing if self._untold(view, standing(view))]
+
+    async def hear_up_to(self, number: int) -> None:
+        """Wait, but not for long, until the entry with this number was heard."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                while self.recent.number < number:
+                    self._wanted.set()
+                    await self._told.wait()
 
     def hurry(self) -> None:
         """Let nothing gather that is told next: somebody waits for it."""
@@ -224,10 +234,7 @@ class Foresight:
     async def _look(self) -> bool:
         """Take a new picture; tell whether that was possible, with all that happened meanwhile."""
         survey = await self._store.survey(LISTEN)
-        if self._known_history:
-            self.recent.begin(entry_id(survey.last_id))
-        else:
-            await self._recall(survey)
+        await self._recall(survey)
         picture = Picture(survey, self.experience)
         if self._tally:
             self._tally.look(survey)
@@ -248,6 +255,7 @@ class Foresight:
             return False
         self.experience.forget_quotes()
         self._heard = (picture.now, self._clock())
+        self.heard_until = survey.now
         self.picture, self._near, self._deep = picture, None, None
         self._tell()
         self.ready.set()
@@ -257,24 +265,30 @@ class Foresight:
         return True
 
     async def _recall(self, survey: Survey) -> None:
-        """Read once what happened before, as far as the store keeps it."""
-        self.experience.read_history((await self._store.ended(0, HISTORY)).views)
-        last, known = entry_id(survey.last_id), "0-0"
-        self.recent.begin(last if survey.last_id == known else None)
-        while entry_id(known) < last and (entries := await self._store.news(known, PATIENCE)):
-            known = entries[-1].id
+        """Read what happened before and is not known yet, as far as the store keeps it."""
+        if not self._known_history:
+            self.experience.read_history((await self._store.ended(0, HISTORY)).views)
+            self._known_history = True
+        recent, last = self.recent, entry_id(survey.last_id)
+        if recent.last > last and recent.number != survey.last_number:
+            recent.begin(None)
+        while recent.last < last and (entries := await self._store.news(show_entry(recent.last), PATIENCE)):
             for entry in entries:
                 if entry_id(entry.id) <= last:
-                    self.recent.add(entry)
-        self._known_history = True
+                    recent.add(entry)
+        if recent.number != survey.last_number:
+            recent.begin(last, survey.last_number)
 
     async def _follow(self) -> None:
         """Keep the picture by what is told, until something is missing."""
         picture = self.picture
         while picture is not None and picture is self.picture:
+            began = self.now
             entries = await self._store.news(show_entry(picture.last), PATIENCE)
             if not self._apply(picture, entries):
                 return
+            if len(entries) < FULL_PAGE:
+                self.heard_until = max(self.heard_until, began)
             if picture.changed_house or time.monotonic() - self._renewed > RENEW:
                 picture.changed_house = False
                 survey = await self._store.survey(LISTEN)

@@ -2,10 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, NamedTuple
 
+from maitred.errors import StoreUnavailable
 from maitred.service.batch_watch import BatchWatchers
+from maitred.service.caller import Caller
+from maitred.service.everything import Everything, EverythingWatch, Teller
 from maitred.service.foresight import Foresight
 from maitred.service.per_queue import begin, end, for_each
 from maitred.service.watchers import Watchers
@@ -16,12 +19,16 @@ if TYPE_CHECKING:
     from maitred.service.metrics.tally import Tallies
 
 
+DEAF = "this server does not listen to the store"
+
+
 class Lookout(NamedTuple):
     """What looks out for one queue."""
 
     foresight: Foresight
     jobs: Watchers
     batches: BatchWatchers
+    teller: Teller
 
 
 class Foresights:
@@ -37,6 +44,7 @@ class Foresights:
         self._queues: dict[str, Lookout] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._running = False
+        self.everything = Everything()
         self.tallies: Tallies | None = None
 
     async def run(self) -> None:
@@ -57,10 +65,25 @@ class Foresights:
         for lookout in self._queues.values():
             lookout.jobs.close()
             lookout.batches.close()
+        self.everything.close()
 
     def lookouts(self) -> dict[str, Lookout]:
         """Give what looks out for each queue that was seen."""
         return dict(self._queues)
+
+    async def watch_everything(
+        self,
+        caller: Caller,
+        last: str | None,
+        queues: Collection[str] | None,
+        wanted: Collection[str] | None,
+    ) -> EverythingWatch:
+        """Let somebody watch all queues that there are; `StoreUnavailable` while nobody can."""
+        for queue in await self._stores.names():
+            self._lookout(queue)
+        if not self._running:
+            raise StoreUnavailable(DEAF)
+        return self.everything.open(caller, last, queues=queues, wanted=wanted)
 
     def of(self, queue: str) -> Foresight | None:
         """Give the foresight of a queue that exists; None while nothing is foreseen."""
@@ -84,8 +107,10 @@ class Foresights:
             store = self._stores.queue(queue)
             tally = self.tallies.of(queue) if self.tallies else None
             foresight = Foresight(store, clock=self._clock, tally=tally)
-            lookout = Lookout(foresight, Watchers(store, foresight), BatchWatchers(store, foresight))
+            teller = Teller(store, foresight)
+            lookout = Lookout(foresight, Watchers(store, foresight), BatchWatchers(store, foresight), teller)
             self._queues[queue] = lookout
+            self.everything.joined(queue, teller)
             if isinstance(store, LedgeredStore):
                 store.on_batch(lookout.batches.touch)
             self._tasks += [begin("lookout", part.run()) for part in lookout]

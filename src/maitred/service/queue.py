@@ -19,13 +19,12 @@ methods for programs without a loop.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from maitred.core.job import DEFAULT_PRIORITY, Submitter
+from maitred.core.job import Submitter
 from maitred.errors import Fault, InvalidJob, MaitredError
 from maitred.service.desk import Desk
 from maitred.service.handlers import F, Handlers
@@ -39,11 +38,13 @@ from maitred.wire import (
     DeliveryDocument,
     JobBody,
     JobDocument,
+    JobOptions,
     OutputDocument,
     Page,
     ProfileDocument,
     ReportDocument,
     SubmitterDocument,
+    body_of,
 )
 
 if TYPE_CHECKING:
@@ -86,29 +87,7 @@ class Queue:
 
         return register
 
-    async def put(
-        self,
-        key: str,
-        *,
-        submitter: str | Submitter,
-        handler: str | None = None,
-        args: Mapping[str, Any] | None = None,
-        command: Sequence[str] | None = None,
-        script: Sequence[Mapping[str, Any]] | None = None,
-        files: Mapping[str, Mapping[str, str]] | None = None,
-        delay: float | None = None,
-        priority: int = DEFAULT_PRIORITY,
-        immediate: bool = False,
-        bulk: bool = False,
-        class_: str | None = None,
-        duration: float | None = None,
-        response_url: str | None = None,
-        metadata: Mapping[str, str] | None = None,
-        expires_at: datetime | None = None,
-        abandon_after: float | None = None,
-        batch: str | None = None,
-        profile: str | None = None,
-    ) -> Accepted:
+    async def put(self, key: str, **options: Unpack[JobOptions]) -> Accepted:
         """Create or update the job with this key; give its `id`, the `outcome` and the `version`.
 
         It runs a handler with `args`, a `command`, or a `script`, which is a list of steps.
@@ -116,32 +95,8 @@ class Queue:
         the job is sure to get that long; with neither it is elastic. Raises `InvalidJob` with all faults,
         `TooLarge`, `OtherSubmitter`, `LongerDuration` or `QueueFull`; then nothing was changed.
         """
-        who = _who(submitter)
-        runs = {
-            "handler": handler,
-            "args": args and dict(args),
-            "command": command and list(command),
-            "script": script and list(script),
-            "files": files and {name: dict(content) for name, content in files.items()},
-        }
-        body = {
-            "key": key,
-            "submitter": {"type": who.type, "id": who.id},
-            "run": {name: value for name, value in runs.items() if value is not None},
-            "response_url": response_url,
-            "delay": delay,
-            "priority": priority,
-            "immediate": immediate,
-            "bulk": bulk,
-            "class": class_,
-            "duration": duration,
-            "metadata": dict(metadata or {}),
-            "expires_at": expires_at,
-            "abandon_after": abandon_after,
-            "batch": batch,
-            "profile_name": profile,
-        }
-        return await self.desk.submit(self.name, body)
+        who = _who(options["submitter"])
+        return await self.desk.submit(self.name, body_of(key, {**options, "submitter": who}))
 
     async def put_many(self, jobs: Sequence[JobBody | Mapping[str, Any]]) -> list[Accepted | MaitredError]:
         """Create or update many jobs, as fast as the store can.
@@ -346,5 +301,5 @@ class Queue:
         await self.close()
 
 
-def _who(submitter: str | Submitter) -> Submitter:
-    return read_submitter(submitter) if isinstance(submitter, str) else submitter
+def _who(submitter: str | tuple[str, str]) -> Submitter:
+    return read_submitter(submitter) if isinstance(submitter, str) else Submitter(*submitter)

@@ -18,6 +18,7 @@ from maitred.core.settings import SECOND, Settings
 from maitred.errors import SessionDenied, StoreUnavailable, TooLarge
 from maitred.service.caller import HOUSE, Caller
 from maitred.service.ears import Ears
+from maitred.service.foresights import DEAF
 from maitred.service.session import Session
 from maitred.wire import decode_body, encode_json
 from maitred.wire.relay import window
@@ -101,7 +102,7 @@ class Sessions:
         """Give what hears of a queue's sessions; `StoreUnavailable` where nobody listens to the store."""
         foresight = None if self._desk.foresights is None else self._desk.foresights.of(queue)
         if foresight is None:
-            raise StoreUnavailable("this server does not listen to the store")
+            raise StoreUnavailable(DEAF)
         if queue not in self._ears:
             self._ears[queue] = Ears(foresight)
         return self._ears[queue]

@@ -6,7 +6,7 @@ a watcher that comes back hears what it has not heard, and nothing twice. A `pla
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 from zlib import crc32
 
@@ -15,8 +15,8 @@ from maitred.core.events import Said, Started
 from maitred.core.job import Band, Phase, View
 from maitred.core.output import Chunk
 from maitred.core.settings import SECOND, Settings
-from maitred.core.stages import STAGE
 from maitred.service.document import Document, place_document, result_document, state_document
+from maitred.service.hindsight import as_started
 from maitred.service.lanes import standing
 from maitred.service.output import chunk_document, step_document
 from maitred.service.recent import EntryId, JobEvent, entry_id, show_entry
@@ -196,32 +196,14 @@ class Watch(Telling):
         """Tell position, estimate and reason; one that was not fetched yet is replaced."""
         self.place = place
         document = place_document(view, self.settings, place.estimate)
-        if self._told and self._told[-1].event == "place":
-            self._told.pop()
+        self._take_back("place")
         self._tell(Told("place", document))
 
     def _tell_started(self, event: Started, entry: EntryId) -> None:
         """Tell of a start from the event alone, and know the job as running."""
-        job = self.view.job
-        running = replace(
-            job,
-            phase=Phase.RUNNING,
-            stage=self._stage_of(event),
-            attempt=event.attempt,
-            worker=event.worker,
-            code="",
-            message="",
-        )
-        self.view = replace(
-            self.view, job=running, position=None, granted=event.duration, started=event.start
-        )
+        self.view = as_started(self.view, event, self.settings)
         self.place = None
         self._tell_state(state_document(self.view, self.settings), entry)
-
-    def _stage_of(self, event: Started) -> int:
-        """Give the stage that a run is in: what was needed names it, in a queue with stages."""
-        name, stages = event.need.removeprefix(STAGE), self.settings.stages
-        return stages.index(name) + 1 if name in stages else max(1, self.view.job.stage)
 
     def _tell_state(self, document: Document, entry: EntryId) -> None:
         digest = f"{crc32(encode_json(document)):08x}"

@@ -74,7 +74,7 @@ class Watchers:
         picture = self._foresight.picture
         if picture is None:
             raise StoreUnavailable
-        at = picture.last
+        at = max(picture.last, self._foresight.recent.since or picture.last)
         [view] = await self._store.read([id], version or (mark.version if mark else None))
         if view is None:
             raise UnknownJob(self._store.queue, id)
@@ -100,6 +100,7 @@ class Watchers:
             # From the reading of what happened lately up to here nobody else had a turn.
             self._by_record.setdefault(watch.record, []).append(watch)
             watch.leave = partial(self.leave, watch)
+            watch.opened()
             self._touch(watch)
             self._tell_places([watch])
             if watch.keeps:
@@ -311,19 +312,12 @@ class Watchers:
     # ---------------------------------------------------------------- parts of the above
 
     async def _read(self, watches: Sequence[Watch]) -> dict[Watch, View | None]:
-        """Read the jobs of watches, each in the version that is followed."""
-        found: dict[Watch, View | None] = {}
-        by_version: dict[int, list[Watch]] = {}
-        for watch in watches:
-            by_version.setdefault(watch.view.job.version, []).append(watch)
-        for version, group in by_version.items():
-            for first in range(0, len(group), READ_AT_ONCE):
-                part = group[first : first + READ_AT_ONCE]
-                views = await self._store.read([watch.view.job.id for watch in part], version)
-                for watch, view in zip(part, views, strict=True):
-                    same = view is not None and view.job.record == watch.record
-                    found[watch] = view if same else None
-        return found
+        """Read the jobs of watches, each in the version that is followed, and once for all who watch it."""
+        records = list(dict.fromkeys(watch.record for watch in watches))
+        views: dict[int, View] = {}
+        for first in range(0, len(records), READ_AT_ONCE):
+            views |= (await self._store.records(records[first : first + READ_AT_ONCE])).views
+        return {watch: views.get(watch.record) for watch in watches}
 
     async def _read_output(self, watches: Sequence[Watch]) -> dict[Watch, list[Chunk]]:
         """Read what jobs said after what was told of it, once for all who watch the same one.

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 
-from maitred.core.events import Entry, HouseChanged, changes, order_of
+from maitred.core.events import Entry, Event, HouseChanged, changes, order_of
 from maitred.core.floor import SETTLED, Hold, Worker
 from maitred.core.house import House
 from maitred.core.invariants import Violation, violations
@@ -45,6 +45,7 @@ from maitred.store.port import (
     EndedPage,
     LinePage,
     Progress,
+    Records,
     ScriptTime,
     Status,
     SubmitterView,
@@ -209,6 +210,12 @@ class MemoryStore(OutputVerbs):
         """Show jobs by id."""
         return [self._find(id, version) for id in ids]
 
+    async def records(self, records: Sequence[int]) -> Records:
+        """Show jobs by their records."""
+        jobs = self._house.jobs
+        found = {record: self._view(jobs[record]) for record in records if record in jobs}
+        return Records(found, self._told)
+
     async def running(self) -> list[View]:
         """Show the jobs that run, in the order of their starts."""
         holds = [hold for worker in self._house.floor.workers.values() for hold in worker.holds.values()]
@@ -256,7 +263,9 @@ class MemoryStore(OutputVerbs):
         house = self._house
         self._note_changes()
         if self._time() >= self._listened_until:
+            # What changed while nobody listened was not told: a gap in the numbers before this entry says so.
             self._told += 1
+            self._tell([HouseChanged()])
         self._listened_until = self._time() + round(listen * SECOND)
         self._known, self._known_settings = take_snapshot(house), house.settings
         crews = {w.serves for w in house.floor.workers.values() if not w.draining}
@@ -298,15 +307,17 @@ class MemoryStore(OutputVerbs):
     async def news(self, after: str, timeout: float) -> list[Entry]:
         """Wait for what changed."""
         self._note_changes()
-        known = int(after.partition("-")[0])
-        found = [entry for entry in self._news if int(entry.id.partition("-")[0]) > known]
-        if not found:
+        if not (found := self._after(after)):
             self._changed.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(timeout):
                     await self._changed.wait()
-            return [entry for entry in self._news if int(entry.id.partition("-")[0]) > known]
+            return self._after(after)
         return found
+
+    def _after(self, id: str) -> list[Entry]:
+        number = int(id.partition("-")[2])
+        return [entry for entry in self._news if entry.number > number]
 
     def _note_changes(self) -> None:
         """Compare the state with the one that listeners know, and tell the difference."""
@@ -318,9 +329,15 @@ class MemoryStore(OutputVerbs):
             events.append(HouseChanged())
         self._known, self._known_settings = state, self._house.settings
         if events:
-            self._told += 1
-            self._news = [*self._news[-2047:], Entry(f"{self._told}-0", self._told, self._house.now, events)]
-            self._changed.set()
+            self._tell(events)
+
+    def _tell(self, events: list[Event]) -> None:
+        """Add an entry, named as a server does it: by the milliseconds of its clock, and a number."""
+        self._told += 1
+        now = self._house.now
+        entry = Entry(f"{now // 1000}-{self._told}", self._told, now, events)
+        self._news = [*self._news[-2047:], entry]
+        self._changed.set()
 
     async def settings(self) -> Settings:
         """Show the queue's settings."""

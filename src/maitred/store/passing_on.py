@@ -37,6 +37,7 @@ from maitred.store.port import (
     HeldPage,
     LinePage,
     Progress,
+    Records,
     RowPage,
     Status,
     Store,
@@ -219,6 +220,9 @@ class PassingOn(ABC):
 
     async def read(self, ids: Sequence[str], version: int | None = None) -> list[View | None]:
         return await (await self._target()).read(ids, version)
+
+    async def records(self, records: Sequence[int]) -> Records:
+        return await (await self._target()).records(records)
 
     async def running(self) -> list[View]:
         return await (await self._target()).running()

@@ -51,6 +51,14 @@ class LinePage:
 
 
 @dataclass(frozen=True, slots=True)
+class Records:
+    """Jobs by record, and the number of the last entry of `news` at that moment."""
+
+    views: dict[int, View]
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class EndedPage:
     """Some ended jobs, last first."""
 
@@ -364,6 +372,9 @@ class Store(Protocol):
     async def read(self, ids: Sequence[str], version: int | None = None) -> list[View | None]:
         """Show jobs by id."""
 
+    async def records(self, records: Sequence[int]) -> Records:
+        """Show jobs by their records, as events name them; what is gone is left out."""
+
     async def running(self) -> list[View]:
         """Show the jobs that run, in the order of their starts."""
 
@@ -469,6 +480,7 @@ __all__ = [
     "Keyring",
     "LinePage",
     "Progress",
+    "Records",
     "RowPage",
     "ScriptTime",
     "Status",

@@ -216,7 +216,7 @@ class Rehearsal:
         """The same methods for tests without a loop; they block until the answer is there."""
         from maitred.testing.sync import SyncRehearsal  # noqa: PLC0415 - it is made of this class's methods
 
-        return SyncRehearsal(self)
+        return SyncRehearsal(lambda: self)
 
 
 def _settings(given: Mapping[str, Any]) -> Settings:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from maitred.wire.document import Hold, Time, Who
-from maitred.wire.events import AnyEvent, ResetEvent
+from maitred.wire.events import AnyEvent, Heard, ResetEvent
 
 BatchStateName = Literal[
     "pending", "processing", "held", "reporting", "completed", "failed", "update-reporting"
@@ -88,14 +88,19 @@ class RetriedDocument(_Document):
     retried: int
 
 
-class BatchStateEvent(AnyEvent):
-    """Where a batch is, at first and whenever that changes."""
+class BatchState(Heard):
+    """Where a batch is."""
 
-    event: Literal["state"] = "state"
     state: str = Field(description="As in the document, or `deleted`.")
     sealed: bool = False
     counts: dict[str, int] = Field(default_factory=dict)
     message: str | None = None
+
+
+class BatchStateEvent(AnyEvent, BatchState):
+    """Where the batch is, at first and whenever that changes."""
+
+    event: Literal["state"] = "state"
 
     @property
     def is_last(self) -> bool:

@@ -8,12 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from maitred.wire.document import Estimate, Hold, Reason
 
 
-class AnyEvent(BaseModel):
-    """Something that a watcher hears; `id` where the stream can be gone on from."""
+class Heard(BaseModel):
+    """Something that a watcher hears."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
-
-    id: str | None = Field(None, description="Only in the client: the id of the event.")
 
     @property
     def is_last(self) -> bool:
@@ -21,20 +19,32 @@ class AnyEvent(BaseModel):
         return False
 
 
-class StateEvent(AnyEvent):
-    """The state of a job, at first and whenever it changes."""
+class AnyEvent(Heard):
+    """Something that a watcher of one job or batch hears; `id` where the stream can be gone on from."""
+
+    id: str | None = Field(None, description="Only in the client: the id of the event.")
+
+
+class JobState(Heard):
+    """The state of a job."""
 
     event: Literal["state"] = "state"
     state: str = Field(description="As in the document, or `deleted`.")
     phase: Literal["waiting", "running"] | None = None
     stage: str | None = None
-    version: int
+    version: int | None = None
     attempt: int = 0
     worker: str | None = None
     code: str | None = None
     message: str | None = None
     duration: float | None = Field(None, description="Seconds, as in the document.")
     holds: list[Hold] = Field([], description="What holds it, by whom and why.")
+
+
+class StateEvent(AnyEvent, JobState):
+    """The state of a job, at first and whenever it changes."""
+
+    version: int
 
     @property
     def is_last(self) -> bool:
@@ -51,7 +61,7 @@ class PlaceEvent(AnyEvent):
     waiting_for: Reason | None = None
 
 
-class OutputEvent(AnyEvent):
+class JobOutput(Heard):
     """A piece of what a job printed or said; pieces are numbered for each version of a job, from 1."""
 
     event: Literal["output"] = "output"
@@ -63,7 +73,11 @@ class OutputEvent(AnyEvent):
     cut: int = Field(0, description="So many bytes before this piece were left out.")
 
 
-class ProgressEvent(AnyEvent):
+class OutputEvent(AnyEvent, JobOutput):
+    """A piece of what the job printed or said."""
+
+
+class JobProgress(Heard):
     """How far a job is, by its own word."""
 
     event: Literal["progress"] = "progress"
@@ -74,13 +88,21 @@ class ProgressEvent(AnyEvent):
     message: str = ""
 
 
-class ResultEvent(AnyEvent):
-    """How a job ended: the last event."""
+class ProgressEvent(AnyEvent, JobProgress):
+    """How far the job is."""
+
+
+class JobResult(Heard):
+    """How a job ended."""
 
     event: Literal["result"] = "result"
     result: Any = None
     code: str | None = None
     message: str | None = None
+
+
+class ResultEvent(AnyEvent, JobResult):
+    """How the job ended: the last event."""
 
     @property
     def is_last(self) -> bool:

@@ -23,10 +23,9 @@ from maitred.http.routes.holds import WHY, reason_in
 from maitred.http.routes.jobs import MANY, MANY_BYTES, MANY_JOBS, answer_many, many_bodies
 from maitred.http.sse import EventStream
 from maitred.wire import (
+    BATCH_EVENTS,
     BatchBody,
     BatchDocument,
-    BatchReportEvent,
-    BatchStateEvent,
     HoldBody,
     JobBody,
     Page,
@@ -166,15 +165,10 @@ async def update_report(request: Request, queue: Name, bid: Name, desk: TheDesk)
     return answer(await desk.batches.update_report(queue, bid))
 
 
-_STREAM = stream(
-    "Events, as `text/event-stream`: `state`, `report` and `reset`.",
-    state=BatchStateEvent,
-    report=BatchReportEvent,
-)
-
-
 @router.get(
-    "/{bid}/events", summary="Watch a batch", responses={**answers({204: None}, 404, 422), 200: _STREAM}
+    "/{bid}/events",
+    summary="Watch a batch",
+    responses={**answers({204: None}, 404, 422), 200: stream(BATCH_EVENTS)},
 )
 async def events(
     queue: Name,

@@ -1,16 +1,16 @@
-"""Watching a job over HTTP: its state, its place in line and its result as they change."""
+"""Watching over HTTP: one job, its state, its place in line and its result as they change; or everything."""
 
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Header, Query
 from starlette.responses import Response
 
 from maitred.http.describe import answers, stream
 from maitred.http.incoming import Name, TheCaller, TheDesk, Version
 from maitred.http.route import Route
 from maitred.http.sse import EventStream
-from maitred.wire import OutputEvent, PlaceEvent, ProgressEvent, ResultEvent, StateEvent
+from maitred.wire import EVENTS, EVERYTHING, EventName
 
 router = APIRouter(
     prefix="/api/v1/queues/{queue}/jobs",
@@ -19,20 +19,19 @@ router = APIRouter(
     route_class=Route,
 )
 
-_STREAM = stream(
-    "As `text/event-stream`: `state`, `place`, `output`, `progress`, `result` and `reset`.",
-    state=StateEvent,
-    place=PlaceEvent,
-    output=OutputEvent,
-    progress=ProgressEvent,
-    result=ResultEvent,
+everything = APIRouter(
+    prefix="/api/v1/events", tags=["queues"], default_response_class=Response, route_class=Route
 )
+
+LastEventId = Annotated[
+    str | None, Header(description="The id of the last event that was received, to go on after it.")
+]
 
 
 @router.get(
     "/{id}/events",
     summary="Watch a job",
-    responses={**answers({204: None}, 404, 422), 200: _STREAM},
+    responses={**answers({204: None}, 404, 422), 200: stream(EVENTS)},
 )
 async def events(
     queue: Name,
@@ -41,9 +40,7 @@ async def events(
     caller: TheCaller,
     *,
     version: Version = None,
-    last_event_id: Annotated[
-        str | None, Header(description="The id of the last event that was received, to go on after it.")
-    ] = None,
+    last_event_id: LastEventId = None,
 ) -> Response:
     """Answer with the present state and place, and then with each change until the job has ended.
 
@@ -56,3 +53,25 @@ async def events(
     return (
         Response(status_code=204) if watch is None else EventStream(watch, partial(desk.door.still, caller))
     )
+
+
+@everything.get("", summary="Watch everything", responses={**answers({}, 404, 422), 200: stream(EVERYTHING)})
+async def all_events(
+    desk: TheDesk,
+    caller: TheCaller,
+    *,
+    queue: Annotated[list[str] | None, Query(description="Only of these queues; else of all.")] = None,
+    event: Annotated[list[EventName] | None, Query(description="Only these events; else all.")] = None,
+    last_event_id: LastEventId = None,
+) -> Response:
+    """Answer with how each queue is that the key may see, and then with all that happens there.
+
+    `queue` comes at first and when pause, holds, settings or workers change; `state` when a job is submitted,
+    changes or ends, `output` and `progress` while it runs, `result` at its end; `batch` when one changes.
+    With `Last-Event-ID` the stream goes on after that event, at this server or another; `reset` comes for a
+    queue where that is too long ago, and then how it is now. The stream has no end.
+    """
+    watch = await desk.watch_everything(
+        caller, last_event_id or None, queues=queue or (), events=[*event, "reset"] if event else ()
+    )
+    return EventStream(watch, partial(desk.door.still, caller))

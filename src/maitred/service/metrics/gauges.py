@@ -36,7 +36,7 @@ _GAUGES = {
     "holds": ("Holds of submitters, profiles and batches.", ("queue", "kind")),
     "space_bytes": ("The queue's space budget, where it has one.", ("queue",)),
     "space_used_bytes": ("What of it is taken.", ("queue",)),
-    "watchers": ("Who watches jobs and batches at this server.", ("queue", "kind")),
+    "watchers": ("Who watches jobs, batches and everything at this server.", ("queue", "kind")),
     "sessions": ("Clients that have a session at this server.", ("queue",)),
 }
 _COUNTERS = {
@@ -105,6 +105,7 @@ class Gauges(Collector):
         for name, lookout in lookouts.items():
             rows["watchers"].append(((name, "job"), len(lookout.jobs)))
             rows["watchers"].append(((name, "batch"), len(lookout.batches)))
+            rows["watchers"].append(((name, "everything"), len(lookout.teller)))
             if picture := lookout.foresight.picture:
                 settings = picture.survey.settings
                 counts = Counter({each.name: 0 for each in settings.levels})

@@ -25,22 +25,26 @@ from maitred.core.events import (
     Versioned,
 )
 from maitred.core.floor import Kind
-from maitred.store.valkey.records import text
+from maitred.store.valkey.records import PHASES, text
 
 _HEAD = struct.Struct("<dd")
 _START = struct.Struct("<8sIHBBdd")
 _LOWERED = struct.Struct("<8sBd")
-_SAID = struct.Struct("<8sd")
+_SAID = struct.Struct("<8sdd")
+_CHANGED = struct.Struct("<8scB")
 _ORDER = 16
 
 
 def read_entry(id: bytes, blob: bytes) -> Entry:
-    """Read one entry of the stream."""
+    """Read one entry of the stream; one of another version has the number 0, as if it were missing."""
     number, now = _HEAD.unpack_from(blob)
     events: list[Event] = []
     at, end = _HEAD.size, len(blob)
     while at < end:
-        event, at = _READ[blob[at]](blob, at + 1)
+        read = _READ.get(blob[at])
+        if read is None:
+            return Entry(text(id), 0, int(now), [])
+        event, at = read(blob, at + 1)
         events.append(event)
     return Entry(text(id), int(number), int(now), events)
 
@@ -94,8 +98,18 @@ def _versioned(blob: bytes, at: int) -> tuple[Event, int]:
 
 
 def _said(blob: bytes, at: int) -> tuple[Event, int]:
-    record, last = _SAID.unpack_from(blob, at)
-    return Said(int.from_bytes(record, "big"), int(last)), at + _SAID.size
+    record, first, last = _SAID.unpack_from(blob, at)
+    return Said(int.from_bytes(record, "big"), int(first), int(last)), at + _SAID.size
+
+
+def _changed(blob: bytes, at: int) -> tuple[Event, int]:
+    record, phase, stage = _CHANGED.unpack_from(blob, at)
+    return Changed(int.from_bytes(record, "big"), PHASES[phase], stage), at + _CHANGED.size
+
+
+def _deleted(blob: bytes, at: int) -> tuple[Event, int]:
+    id, end = _string(blob, at + 8)
+    return Deleted(_record(blob, at), id), end
 
 
 def _batch(blob: bytes, at: int) -> tuple[Event, int]:
@@ -113,10 +127,10 @@ _READ: dict[int, Callable[[bytes, int], tuple[Any, int]]] = {
     ord("U"): _of_record(Freed),
     ord("E"): _with_code(Ended),
     ord("F"): _with_code(Returned),
-    ord("C"): _of_record(Changed),
-    ord("D"): _of_record(Deleted),
+    ord("c"): _changed,
+    ord("d"): _deleted,
     ord("V"): _versioned,
-    ord("O"): _said,
+    ord("o"): _said,
     ord("H"): lambda _, at: (HouseChanged(), at),
     ord("B"): _batch,
     ord("N"): lambda _, at: (Noticed(), at),

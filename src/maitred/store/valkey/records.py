@@ -45,7 +45,7 @@ _TYPED = struct.Struct("<8s16sHH")
 _RUN = struct.Struct("<BIHdd")
 _LENGTH = struct.Struct("<H")
 _TELLING = struct.Struct("<BdI")
-_PHASES = {b"W": Phase.WAITING, b"R": Phase.RUNNING, b"H": Phase.HELD, b"E": Phase.ENDED}
+PHASES = {b"W": Phase.WAITING, b"R": Phase.RUNNING, b"H": Phase.HELD, b"E": Phase.ENDED}
 _OWN, _ELASTIC, _BLOCKED, _LACKING, _PROVISIONED, _EXEMPT = 1, 2, 8, 16, 32, 64
 _POLICY_FLOOR, _FOR_LEDGER, _ORDER_EXEMPT, _ONLY_NEW, _CALLBACK, _ABANDON = 1, 2, 4, 8, 16, 32
 _NO_LEDGER = ("", "", False, False, b"", b"", "", 0)
@@ -178,7 +178,7 @@ def decode_job(record: int, data: bytes, body: bytes, extra: bytes = b"", handed
         elastic=bool(flags & _ELASTIC),
         duration=int(duration),
         blocked=bool(flags & _BLOCKED),
-        phase=_PHASES[phase],
+        phase=PHASES[phase],
         own=bool(flags & _OWN),
         stage=stage,
         attempt=attempt,
@@ -206,7 +206,7 @@ def decode_job(record: int, data: bytes, body: bytes, extra: bytes = b"", handed
     return job
 
 
-_PHASE_CODES = {phase: code for code, phase in _PHASES.items()}
+_PHASE_CODES = {phase: code for code, phase in PHASES.items()}
 
 
 def encode_record(job: Job) -> bytes:

@@ -40,6 +40,7 @@ from maitred.store.port import (
     EndedPage,
     LinePage,
     Progress,
+    Records,
     ScriptTime,
     Status,
     SubmitterView,
@@ -228,6 +229,11 @@ class ValkeyStore(OutputVerbs, NoticeVerbs):
         *page, views = await self._call("read", *args)
         shown = Page.read(*page)
         return [decode_view(view, shown) if view else None for view in views]
+
+    async def records(self, records: Sequence[int]) -> Records:
+        """Show jobs by their records."""
+        *page, views, number = await self._call("records", *(each.to_bytes(8, "big") for each in records))
+        return Records({view.job.record: view for view in decode_views(views, Page.read(*page))}, number)
 
     async def running(self) -> list[View]:
         """Show the jobs that run, in the order of their starts."""

@@ -32,7 +32,7 @@ verb.delay = function(keys, args)
       call('ZADD', q.prefix .. K.SubmitterInfo .. lane_of(r) .. '/' .. r.submitter, next_seq(q), r.key)
     end
     touch(q, r)
-    if q.news then tell.run(q, 'C', r.key) end
+    if q.news then tell.changed(q, r) end
   end
   local _, moment = finish_verb(q)
   return refusal or { moment }

@@ -17,7 +17,7 @@ verb.prioritise = function(keys, args)
     r.priority = priority
     if moves then join_own(q, r) end
     touch(q, r)
-    if q.news then tell.run(q, 'C', r.key) end
+    if q.news then tell.changed(q, r) end
   end
   local _, moment = finish_verb(q)
   return refusal or { moment }

@@ -35,7 +35,7 @@ local function describe(q, r, o, body)
   q.bodies[r.key] = body
   touch(q, r)
   if o.callback > 0 or o.abandon > 0 or r.flags >= EXTRA then notices.describe(q, r, o.callback, o.abandon) end
-  if q.news then tell.run(q, 'C', r.key) end
+  if q.news then tell.changed(q, r) end
 end
 
 local function place_anew(q, r, o, arrival)

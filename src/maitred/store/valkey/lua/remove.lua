@@ -20,7 +20,7 @@ verb.remove = function(keys, args)
   end
   for _, r in ipairs(refusal and {} or all) do
     counted(q, r, -1)
-    if q.news then tell.run(q, 'D', r.key) end
+    if q.news then tell.deleted(q, r) end
     if r.phase == 'W' then
       leave_line(q, r)
     elseif r.phase == 'R' then

@@ -29,7 +29,7 @@ local function shorten(q, r, duration)
   r.duration = duration
   if not elastic then r.level = level end
   touch(q, r)
-  if q.news then tell.run(q, 'C', r.key) end
+  if q.news then tell.changed(q, r) end
 end
 
 verb.shorten = function(keys, args)

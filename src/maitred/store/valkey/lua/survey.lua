@@ -12,8 +12,11 @@ end
 verb.survey = function(keys, args)
   local q, fault = open(keys, args)
   if not q then return fault end
-  -- What changed while nobody listened was not told: a gap in the numbers says so.
-  if q.now >= q.listened_until then q.told = q.told + 1 end
+  -- What changed while nobody listened was not told: a gap in the numbers before this entry says so.
+  if q.now >= q.listened_until then
+    q.told, q.news = q.told + 1, {}
+    tell.house(q)
+  end
   q.listened_until = q.now + tonumber(args[3])
   local places, runs, crews = {}, {}, {}
   for _, lane in ipairs(lanes(q)) do
@@ -33,7 +36,7 @@ verb.survey = function(keys, args)
       runs[#runs + 1] = w.draining and 1 or 0
     end
   end
-  local entry = last_entry(q)
   close(q)
+  local entry = last_entry(q)
   return page(q, call('GET', q.prefix .. K.Settings), { entry, q.told }, q.waiting, crews, places, runs)
 end

@@ -115,7 +115,7 @@ local function stand_in_line(q, r)
   end
   join_own(q, r)
   touch(q, r)
-  if q.news then tell.run(q, 'C', r.key) end
+  if q.news then tell.changed(q, r) end
 end
 
 -- The same, unless something holds it.

@@ -132,7 +132,7 @@ local function set_blocked(q, id, blocked)
   join_own(q, r)
   touch(q, r)
   q.moved = true
-  if q.news then tell.run(q, 'C', r.key) end
+  if q.news then tell.changed(q, r) end
 end
 
 local function is_blocked(q, id)

@@ -51,7 +51,7 @@ local function set_held(q, r, reason)
   if reason ~= 'job' then call('ZADD', q.prefix .. K.HeldBy .. reason, r.record, r.key) end
   must_say(q, r)
   touch(q, r)
-  if q.news then tell.run(q, 'C', r.key) end
+  if q.news then tell.changed(q, r) end
 end
 
 local function unlist_held(q, r)

@@ -12,9 +12,19 @@ function tell.place(q, kind, lane, order)
   note(q, struct.pack('<c1Hc0', kind, #lane, lane) .. order)
 end
 
--- A run gave its units back (U) or is being stopped (X); a job changed (C) or was deleted (D).
+-- A run gave its units back (U) or is being stopped (X).
 function tell.run(q, kind, record)
   note(q, kind .. record)
+end
+
+-- A job was submitted, changed or moved, or waits again; it is in this phase and stage from now on.
+function tell.changed(q, r)
+  note(q, struct.pack('<c1c8c1B', 'c', r.key, r.phase, r.stage))
+end
+
+-- A job's record is gone, so its id is told.
+function tell.deleted(q, r)
+  note(q, struct.pack('<c1c8Hc0', 'd', r.key, #r.id, r.id))
 end
 
 function tell.start(q, r, level, kind, duration)
@@ -40,9 +50,9 @@ function tell.version(q, older, newer)
   note(q, 'V' .. older .. newer)
 end
 
--- A run said something; `last` is the number of the last piece.
-function tell.said(q, record, last)
-  note(q, struct.pack('<c1c8d', 'O', record, last))
+-- A run said something: the pieces from `first` to `last`.
+function tell.said(q, record, first, last)
+  note(q, struct.pack('<c1c8dd', 'o', record, first, last))
 end
 
 -- Workers, settings or the pause changed: better look again.

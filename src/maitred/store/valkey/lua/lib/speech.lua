@@ -71,7 +71,7 @@ function speech.add(q, record, attempt, words, token, before)
     first, size = trim(key, first, last, size, q.settings.output_limit, C.DROPPED_PER_SAYING + #found)
   end
   speech.set_head(key, first, last, size, speaker, heard)
-  if q.news and #found > 0 then tell.said(q, record, last) end
+  if q.news and #found > 0 then tell.said(q, record, last - #found + 1, last) end
   return progress
 end
 

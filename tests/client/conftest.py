@@ -1,0 +1,5 @@
+"""A real server for the client."""
+
+from tests.http.conftest import house
+
+__all__ = ["house"]
