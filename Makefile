@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check docs bench simulate soak diagrams parts lock clean
+.PHONY: help setup run test check docs bench fuzz simulate soak diagrams parts lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -32,6 +32,9 @@ docs: $(VENV)/.dev ## build the site into build/site; it needs no network
 
 bench: $(VENV)/.dev ## measure beside other queues (ARGS are its options)
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+fuzz: $(VENV)/.dev ## try a real server with calls made of its description, for five minutes (ARGS="--seconds 60")
+	@$(BIN)/python tools/fuzz.py $(ARGS)
 
 simulate: $(VENV)/.runtime ## play workloads on the Floor in virtual time (ARGS="--workload burst")
 	@$(BIN)/python -m benchmarks simulate $(ARGS)

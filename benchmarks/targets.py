@@ -55,6 +55,7 @@ def targets(results: Results) -> list[Target]:
         *_stages(results),
         *_cost(results),
         *_ledger(results),
+        *_http(results),
     ]
 
 
@@ -151,3 +152,12 @@ def _ledger(results: Results) -> Iterator[Target]:
     )
     words = "a ZooKeeper stage transition ÷ a raw multi of the same operations"
     yield Target(words, 0.8, ratio, at_least=True, unit=TIMES)
+
+
+def _http(results: Results) -> Iterator[Target]:
+    ratio = quotient(
+        results.median(SUBJECT, "http", "submit_per_s"), results.median(SUBJECT, "http", "bare_per_s")
+    )
+    yield Target(
+        "HTTP submit ÷ a bare FastAPI endpoint with the same body", 0.5, ratio, at_least=True, unit=TIMES
+    )

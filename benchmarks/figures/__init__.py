@@ -5,6 +5,7 @@ from benchmarks.figures.drain import Drain
 from benchmarks.figures.enqueue import Bulk, Single
 from benchmarks.figures.figure import Figure, Reading
 from benchmarks.figures.foresee import Foreseen
+from benchmarks.figures.http import Http
 from benchmarks.figures.idle import Idle
 from benchmarks.figures.latency import Latency
 from benchmarks.figures.memory import Memory
@@ -30,5 +31,6 @@ FIGURES: dict[str, Figure] = {
         Transition(),
         PlanCost(),
         Foreseen(),
+        Http(),
     )
 }

@@ -21,7 +21,6 @@ from starlette.routing import compile_path
 from starlette.types import Receive, Scope, Send
 
 from maitred.errors import Fault, InvalidJob, MaitredError
-from maitred.http.access import KNOWN
 from maitred.http.answer import problem, problem_answer, problem_of
 from maitred.http.auditing import Audited
 from maitred.http.cors import Cors
@@ -80,7 +79,6 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         lifespan=_lifespan,
-        dependencies=[KNOWN],
         exception_handlers={
             MaitredError: _refused,
             RequestValidationError: _faulty,
@@ -95,9 +93,10 @@ def create_app(
     app.state.gauges = Gauges(desk)
     metrics.registry.register(app.state.gauges)
     desk.stores.on_call(metrics.calls.note)
-    for routes in (jobs, output, holds, events, batches, queues, keys, sessions, health):
-        app.include_router(routes.router)
-    app.include_router(events.everything)
+    parts = (jobs, output, holds, events, batches, queues, keys, sessions, health)
+    routers = [*(part.router for part in parts), events.everything]
+    # Not included as routers, which would look for each route twice; and before those of the pages on them.
+    app.router.routes[:0] = [route for router in routers for route in router.routes]
     app.add_route("/docs", page.page)
     app.router.default = _nothing_here
     app.add_middleware(Audited, audit=desk.audit)

@@ -15,7 +15,7 @@ from maitred.service.document import Document
 
 MOST_NAMED = 20
 _READS = ("GET", "HEAD", "OPTIONS")
-_SUBJECTS = ("id", "bid", "name")
+_SUBJECTS = ("type", "id", "bid", "name")
 
 
 class Audited:
@@ -51,14 +51,14 @@ class Audited:
 def change(connection: HTTPConnection, caller: Caller, status: int) -> Change:
     """Give what is written down of a call; what it made is named by `made`."""
     named = {name: unquote(value) for name, value in connection.path_params.items()}
-    subject = ":".join(named[name] for name in ("type", *_SUBJECTS) if name in named)
+    made = connection.scope.get("state", {}).get("made")
     return Change(
         by=caller.key.id,
         name=caller.by,
         address=caller.address,
         action=action_of(connection),
         queue=named.get("queue"),
-        subject=connection.scope.get("state", {}).get("made") or subject or None,
+        subject=made or ":".join(named[name] for name in _SUBJECTS if name in named) or None,
         status=status,
     )
 

@@ -1,5 +1,6 @@
 """The description of the API: what each call takes and answers, problems included, for `/openapi.json`."""
 
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -8,7 +9,9 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from maitred.core.ids import job_id
 from maitred.http.answer import PROBLEM
+from maitred.http.sse import EVENT_STREAM
 from maitred.wire import (
     EVENTS,
     EVERYTHING,
@@ -114,6 +117,16 @@ EXAMPLE_BODY: Schema = {
 }
 
 
+# What stands in paths: of the job and the batch that the examples make, in the queue that is always there.
+_NAMES = {
+    "queue": "default",
+    "id": job_id(EXAMPLE_BODY["key"], None),
+    "bid": "bid0000000000",
+    "type": "user",
+    "name": "report.txt",
+}
+_OTHER_NAMES = {"/keys/": {"id": "local"}, "/submitters/": {"id": "ada"}, "/profiles/": {"name": "cs101"}}
+
 EXAMPLE_BATCH: Schema = {
     "submitter": {"type": "user", "id": "ada"},
     "external_id": "regrade-2026-11",
@@ -143,12 +156,39 @@ def answers(good: dict[int, type[BaseModel] | Schema | None], *problems: int) ->
     return described
 
 
+def stream(events: Mapping[str, type[BaseModel]]) -> Schema:
+    """Describe a stream by the data of its events."""
+    event = {
+        "type": "object",
+        "required": ["event", "data"],
+        "properties": {
+            "event": {"enum": list(events)},
+            "id": {"type": "string", "description": "Where to go on from, with `Last-Event-ID`."},
+            "data": {"type": "string", "contentMediaType": "application/json"},
+        },
+        "x-events": {name: ref(model) for name, model in events.items()},
+    }
+    names = ", ".join(f"`{name}`" for name in events)
+    return {
+        "description": f"As `text/event-stream`: {names}.",
+        "content": {EVENT_STREAM: {"schema": event}},
+    }
+
+
 def takes(schema: Schema, *, required: bool = True, example: object = None) -> Schema:
     """Describe the body of a call."""
     content: Schema = {"schema": schema}
     if example is not None:
         content["example"] = example
     return {"requestBody": {"required": required, "content": {"application/json": content}}}
+
+
+def _name_examples(path: str, parameters: Iterable[Schema]) -> None:
+    """Let each name in a path have an example."""
+    others = next((names for part, names in _OTHER_NAMES.items() if part in path), {})
+    for parameter in parameters:
+        if parameter["in"] == "path":
+            parameter["example"] = {**_NAMES, **others}[parameter["name"]]
 
 
 def describe(app: FastAPI) -> None:
@@ -161,6 +201,9 @@ def describe(app: FastAPI) -> None:
             )
             parts = schema.setdefault("components", {}).setdefault("schemas", {})
             parts.update(_components["$defs"])
+            for path, calls in schema["paths"].items():
+                for call in calls.values():
+                    _name_examples(path, call.get("parameters", ()))
             app.openapi_schema = schema
         return app.openapi_schema
 

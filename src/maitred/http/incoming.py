@@ -64,21 +64,43 @@ def the_caller(connection: HTTPConnection) -> Caller:
     return caller
 
 
-def only_known(request: Request) -> None:
-    """Refuse parameters that the route does not have, unless they are empty: a misspelt one would be ignored.
+def drop_empty(request: Request) -> None:
+    """Leave out parameters without a value, before anybody reads them: whoever sends one asks for nothing.
 
-    A route that takes any name with a certain beginning says so in its description, under `PREFIXES`.
+    Metadata may be looked for that is empty.
     """
+    query: bytes = request.scope["query_string"]
+    if query:
+        prefixes = tuple(prefix.encode() for prefix in _prefixes(request))
+        sent = [part for part in query.split(b"&") if part.partition(b"=")[2] or part.startswith(prefixes)]
+        request.scope["query_string"] = b"&".join(sent)
+
+
+def only_known(request: Request) -> None:
+    """Refuse parameters that the route does not have: a misspelt one would be ignored."""
+    if not request.scope["query_string"]:
+        return
     route: APIRoute = request.scope["route"]
     known = {parameter.alias for parameter in route.dependant.query_params}
-    prefixes = tuple((route.openapi_extra or {}).get(PREFIXES, ()))
-    unknown = [
-        name
-        for name, value in request.query_params.items()
-        if value and name not in known and not name.startswith(prefixes)
-    ]
+    prefixes = _prefixes(request)
+    unknown = [name for name in request.query_params if name not in known and not name.startswith(prefixes)]
     if unknown:
         raise InvalidJob([Fault(name, "is not a parameter that exists here") for name in unknown])
+
+
+def _prefixes(request: Request) -> tuple[str, ...]:
+    """Give with what parameters may begin: a route that takes any such name says so, under `PREFIXES`."""
+    route: APIRoute = request.scope["route"]
+    return tuple((route.openapi_extra or {}).get(PREFIXES, ()))
+
+
+async def _desk(connection: HTTPConnection) -> Desk:
+    # FastAPI would call a plain function in a thread.
+    return the_desk(connection)
+
+
+async def _caller(connection: HTTPConnection) -> Caller:
+    return the_caller(connection)
 
 
 class WholeSegments:
@@ -95,6 +117,9 @@ class WholeSegments:
         """Pass the request on with its path so rewritten; 400 if it is not UTF-8."""
         if scope["type"] in ("http", "websocket"):
             raw = scope.get("raw_path") or scope["path"].encode()
+            if b"%" not in raw and raw.isascii():
+                await self._app(scope, receive, send)
+                return
             try:
                 segments = [unquote_to_bytes(part).decode() for part in raw.split(b"/")]
             except UnicodeDecodeError:
@@ -109,8 +134,8 @@ class WholeSegments:
 
 Name = Annotated[str, Path(min_length=1), AfterValidator(unquote)]
 SubmitterType = Annotated[Literal["user", "team"], Path(alias="type")]
-TheDesk = Annotated[Desk, Depends(the_desk)]
-TheCaller = Annotated[Caller, Depends(the_caller)]
+TheDesk = Annotated[Desk, Depends(_desk)]
+TheCaller = Annotated[Caller, Depends(_caller)]
 Limit = Annotated[int, Query(ge=1, le=500, description="How many at most.")]
 Cursor = Annotated[str | None, Query(description="The `next` of the page before.")]
 Version = Annotated[

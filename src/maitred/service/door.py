@@ -5,6 +5,7 @@ ever, a key is needed, on loopback too. The keys are remembered for a second at 
 server counts here at once, at others within that second.
 """
 
+import functools
 import ipaddress
 import time
 from collections.abc import Callable
@@ -94,6 +95,7 @@ class Door:
         return self._ring
 
 
+@functools.lru_cache(maxsize=256)
 def is_loopback(address: str) -> bool:
     """Tell whether an address is this machine's own."""
     try:

@@ -115,13 +115,15 @@ class Foresight:
 
         What happened just before a newcomer may have taken the slot that it would be promised.
         """
-        missing = [view for view in views if self._untold(view)]
+        missing = [view for view in views if self._untold(view, standing(view))]
+        if not missing:
+            return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SOON):
                 while missing:
                     self._wanted.set()
                     await self._told.wait()
-                    missing = [view for view in missing if self._untold(view)]
+                    missing = [view for view in missing if self._untold(view, standing(view))]
 
     async def hear_up_to(self, number: int) -> None:
         """Wait, but not for long, until the entry with this number was heard."""
@@ -140,8 +142,9 @@ class Foresight:
         picture = self.picture
         if picture is None or view.job.phase is not Phase.WAITING:
             return None
-        estimate = self.foresee(*standing(view), max(picture.now, view.now))
-        return estimate._replace(at_latest=None) if estimate and self._untold(view) else estimate
+        place = standing(view)
+        estimate = self.foresee(*place, max(picture.now, view.now))
+        return estimate._replace(at_latest=None) if estimate and self._untold(view, place) else estimate
 
     def foresee(self, lane: str, order: bytes, now: int) -> Estimate | None:
         """Tell when a place will be taken; None if nothing is foreseen for it yet."""
@@ -171,12 +174,12 @@ class Foresight:
         """Give the statistics of recent waits."""
         return self.experience.waits()
 
-    def _untold(self, view: View) -> bool:
+    def _untold(self, view: View, place: tuple[str, bytes]) -> bool:
         """Tell whether the place of a job is newer than all that was heard."""
         picture = self.picture
         if picture is None or view.job.phase is not Phase.WAITING or view.now < picture.now:
             return False
-        return not picture.lanes.has(*standing(view))
+        return not picture.lanes.has(*place)
 
     def _fresh(self, picture: Picture, lane: str, order: bytes, now: int) -> Outlook:
         """Give the outlook of the head, made anew if it is no longer right.

@@ -5,12 +5,14 @@ from datetime import UTC, datetime, timedelta
 from maitred.core.settings import SECOND
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_PLAIN = _EPOCH.replace(tzinfo=None)
 _MICROSECOND = timedelta(microseconds=1)
 
 
 def iso(time: int) -> str:
     """Write a time, such as `2026-11-15T20:55:00.000000Z`."""
-    return (_EPOCH + timedelta(microseconds=time)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    # Without a zone, so that none is written.
+    return (_EPOCH_PLAIN + timedelta(microseconds=time)).isoformat(timespec="microseconds") + "Z"
 
 
 def iso_or_none(time: int | None) -> str | None:

@@ -7,9 +7,10 @@ in the job's body as `trace`, with the fields of W3C's trace context. Scripts ne
 document shows it.
 """
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -37,10 +38,14 @@ provider: "TracerProvider | None" = None
 
 def on() -> bool:
     """Tell whether anybody traces; cheap enough to ask each time."""
-    if not INSTALLED:
-        return False
+    return INSTALLED and (provider is not None or _program_traces(int(time.monotonic())))
+
+
+@lru_cache(maxsize=1)
+def _program_traces(_second: int) -> bool:
+    """Tell whether the program has a provider; looked for once a second, since that takes a while."""
     api = _api()
-    return provider is not None or not isinstance(api.get_tracer_provider(), api.ProxyTracerProvider)
+    return not isinstance(api.get_tracer_provider(), api.ProxyTracerProvider)
 
 
 @cache

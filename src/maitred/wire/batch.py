@@ -55,7 +55,7 @@ def _one_of(*words: str) -> tuple[BeforeValidator, WithJsonSchema]:
     def check(value: object) -> object:
         return by_letters.get(_letters(value), value) if isinstance(value, str) else value
 
-    return BeforeValidator(check), WithJsonSchema({"type": "string", "examples": list(words)})
+    return BeforeValidator(check), WithJsonSchema({"type": "string", "enum": list(words)})
 
 
 def _letters(text: str) -> str:
@@ -122,7 +122,7 @@ class BatchBody(Strict):
     erc: Erc | None = None
     response_url: HttpUrl | None = Field(None, description="Where its reports are sent.")
     run: RowRun | None = None
-    priority: Annotated[int, BeforeValidator(whole), Field(ge=0, le=99)] = 5
+    priority: Annotated[int, Field(ge=0, le=99), BeforeValidator(whole)] = 5
     bulk: bool = False
     class_: (
         Annotated[str, Field(pattern=rf"^{CLASS_NAME}\z", json_schema_extra={"pattern": f"^{CLASS_NAME}$"})]

@@ -148,7 +148,7 @@ class JobBody(Strict):
     response_url: HttpUrl | None = None
     immediate: bool = False
     delay: Annotated[float, Field(ge=0, le=MAX_DELAY_SECONDS)] | None = None
-    priority: Annotated[int, BeforeValidator(whole), Field(ge=0, le=99)] = 5
+    priority: Annotated[int, Field(ge=0, le=99), BeforeValidator(whole)] = 5
     bulk: bool = False
     class_: (
         Annotated[str, Field(pattern=rf"^{CLASS_NAME}\z", json_schema_extra={"pattern": f"^{CLASS_NAME}$"})]

@@ -87,7 +87,7 @@ class RetryBody(_Reasoned):
 class PriorityBody(_Small):
     """The priority that a waiting job shall have."""
 
-    priority: Annotated[int, BeforeValidator(whole), Field(ge=0, le=99)]
+    priority: Annotated[int, Field(ge=0, le=99), BeforeValidator(whole)]
 
 
 class CheckBody(_Small):

@@ -3,12 +3,12 @@
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
 from maitred.http.answer import answer
 from maitred.http.auditing import made, made_many
-from maitred.http.describe import EXAMPLE_BATCH, EXAMPLE_BODY, answers, ref, takes
+from maitred.http.describe import EXAMPLE_BATCH, EXAMPLE_BODY, answers, ref, stream, takes
 from maitred.http.incoming import (
     Cursor,
     Limit,
@@ -16,17 +16,16 @@ from maitred.http.incoming import (
     TheCaller,
     TheDesk,
     json_body,
-    only_known,
     optional_body,
 )
+from maitred.http.route import Route
 from maitred.http.routes.holds import WHY, reason_in
 from maitred.http.routes.jobs import MANY, MANY_BYTES, MANY_JOBS, answer_many, many_bodies
-from maitred.http.sse import EVENT_STREAM, EventStream
+from maitred.http.sse import EventStream
 from maitred.wire import (
+    BATCH_EVENTS,
     BatchBody,
     BatchDocument,
-    BatchReportEvent,
-    BatchStateEvent,
     HoldBody,
     JobBody,
     Page,
@@ -40,7 +39,7 @@ router = APIRouter(
     prefix="/api/v1/queues/{queue}/batches",
     tags=["batches"],
     default_response_class=Response,
-    dependencies=[Depends(only_known)],
+    route_class=Route,
 )
 
 
@@ -163,7 +162,7 @@ async def retry(request: Request, queue: Name, bid: Name, desk: TheDesk) -> Resp
     "/{bid}/update-report",
     summary="Ask for an update report",
     responses=_CHANGED,
-    openapi_extra=takes(ref(HoldBody), required=False),
+    openapi_extra=takes(ref(HoldBody), required=False, example={"reason": "two were retried"}),
 )
 async def update_report(request: Request, queue: Name, bid: Name, desk: TheDesk) -> Response:
     """Report, when unfinished jobs have ended, what changed since the last time; 409 unless it has failed."""
@@ -171,26 +170,10 @@ async def update_report(request: Request, queue: Name, bid: Name, desk: TheDesk)
     return answer(await desk.batches.update_report(queue, bid))
 
 
-_STREAM = {
-    "description": "Events, as `text/event-stream`: `state`, `report` and `reset`.",
-    "content": {
-        EVENT_STREAM: {
-            "schema": {
-                "type": "string",
-                "description": "The `data` of each event is a JSON object.",
-                "x-events": {
-                    "state": ref(BatchStateEvent),
-                    "report": ref(BatchReportEvent),
-                    "reset": {"type": "object"},
-                },
-            }
-        }
-    },
-}
-
-
 @router.get(
-    "/{bid}/events", summary="Watch a batch", responses={**answers({204: None}, 404, 422), 200: _STREAM}
+    "/{bid}/events",
+    summary="Watch a batch",
+    responses={**answers({204: None}, 404, 422), 200: stream(BATCH_EVENTS)},
 )
 async def events(
     queue: Name,

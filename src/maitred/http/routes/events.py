@@ -1,30 +1,26 @@
 """Watching over HTTP: one job, its state, its place in line and its result as they change; or everything."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Query
-from pydantic import BaseModel
+from fastapi import APIRouter, Header, Query
 from starlette.responses import Response
 
-from maitred.http.describe import answers, ref
-from maitred.http.incoming import Name, TheCaller, TheDesk, Version, only_known
-from maitred.http.sse import EVENT_STREAM, EventStream
+from maitred.http.describe import answers, stream
+from maitred.http.incoming import Name, TheCaller, TheDesk, Version
+from maitred.http.route import Route
+from maitred.http.sse import EventStream
 from maitred.wire import EVENTS, EVERYTHING, EventName
 
 router = APIRouter(
     prefix="/api/v1/queues/{queue}/jobs",
     tags=["jobs"],
     default_response_class=Response,
-    dependencies=[Depends(only_known)],
+    route_class=Route,
 )
 
 everything = APIRouter(
-    prefix="/api/v1/events",
-    tags=["queues"],
-    default_response_class=Response,
-    dependencies=[Depends(only_known)],
+    prefix="/api/v1/events", tags=["queues"], default_response_class=Response, route_class=Route
 )
 
 LastEventId = Annotated[
@@ -32,18 +28,10 @@ LastEventId = Annotated[
 ]
 
 
-def _stream(events: Mapping[str, type[BaseModel]]) -> dict[str, object]:
-    """Describe a stream by the data of its events."""
-    names = ", ".join(f"`{name}`" for name in events)
-    told = {name: ref(model) for name, model in events.items()}
-    schema = {"type": "string", "description": "The `data` of each event is a JSON object.", "x-events": told}
-    return {"description": f"As `text/event-stream`: {names}.", "content": {EVENT_STREAM: {"schema": schema}}}
-
-
 @router.get(
     "/{id}/events",
     summary="Watch a job",
-    responses={**answers({204: None}, 404, 422), 200: _stream(EVENTS)},
+    responses={**answers({204: None}, 404, 422), 200: stream(EVENTS)},
 )
 async def events(
     queue: Name,
@@ -67,7 +55,7 @@ async def events(
     )
 
 
-@everything.get("", summary="Watch everything", responses={**answers({}, 404, 422), 200: _stream(EVERYTHING)})
+@everything.get("", summary="Watch everything", responses={**answers({}, 404, 422), 200: stream(EVERYTHING)})
 async def all_events(
     desk: TheDesk,
     caller: TheCaller,

@@ -9,10 +9,11 @@ from maitred.errors import StoreError
 from maitred.http.answer import answer, problem, problem_answer
 from maitred.http.describe import answers
 from maitred.http.incoming import TheDesk
+from maitred.http.route import Route
 from maitred.service.health import trouble
 from maitred.service.metrics import MEDIA_TYPE
 
-router = APIRouter(tags=["health"], default_response_class=Response)
+router = APIRouter(tags=["health"], default_response_class=Response, route_class=Route)
 
 _LIVES = {"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]}
 _READY = {

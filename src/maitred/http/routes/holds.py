@@ -1,19 +1,20 @@
 """Holds over HTTP: a job, a submitter or a profile is held, says by whom and why, and goes on."""
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from maitred.core.job import Submitter
 from maitred.http.answer import answer
 from maitred.http.describe import answers, ref, takes
-from maitred.http.incoming import Name, SubmitterType, TheCaller, TheDesk, only_known, optional_body
+from maitred.http.incoming import Name, SubmitterType, TheCaller, TheDesk, optional_body
+from maitred.http.route import Route
 from maitred.wire import HoldBody, JobDocument, ProfileDocument, SubmitterDocument, parse_request
 
 router = APIRouter(
     prefix="/api/v1/queues/{queue}",
     tags=["holds"],
     default_response_class=Response,
-    dependencies=[Depends(only_known)],
+    route_class=Route,
 )
 
 WHY = takes(ref(HoldBody), required=False, example={"reason": "the disk is full"})

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from maitred.errors import Fault, InvalidJob, MaitredError
@@ -20,9 +20,9 @@ from maitred.http.incoming import (
     TheDesk,
     Version,
     json_body,
-    only_known,
     optional_body,
 )
+from maitred.http.route import Route
 from maitred.service.desk import Desk
 from maitred.service.document import Document
 from maitred.service.listing import Filter
@@ -58,7 +58,7 @@ router = APIRouter(
     prefix="/api/v1/queues/{queue}/jobs",
     tags=["jobs"],
     default_response_class=Response,
-    dependencies=[Depends(only_known)],
+    route_class=Route,
 )
 
 
@@ -198,7 +198,7 @@ _MOVES = answers({200: JobDocument}, 400, 404, 409, 413, 422)
     "/{id}/release",
     summary="Move a job to the front",
     responses=_MOVES,
-    openapi_extra=takes(ref(MoveBody), required=False),
+    openapi_extra=takes(ref(MoveBody), required=False, example={}),
 )
 async def release(request: Request, queue: Name, id: Name, desk: TheDesk) -> Response:
     """Move a scheduled or bulk job to the front; of several, the last one moved goes first."""
@@ -210,7 +210,7 @@ async def release(request: Request, queue: Name, id: Name, desk: TheDesk) -> Res
     "/{id}/delay",
     summary="Move a job to the end",
     responses=_MOVES,
-    openapi_extra=takes(ref(MoveBody), required=False),
+    openapi_extra=takes(ref(MoveBody), required=False, example={}),
 )
 async def delay(request: Request, queue: Name, id: Name, desk: TheDesk) -> Response:
     """Move a scheduled or bulk job behind all others of its band and priority."""
@@ -262,7 +262,7 @@ async def retry(request: Request, queue: Name, id: Name, desk: TheDesk) -> Respo
     "/{id}/cancel",
     summary="Cancel a job",
     responses=_MOVES,
-    openapi_extra=takes(ref(CancelBody), required=False),
+    openapi_extra=takes(ref(CancelBody), required=False, example={"reason": "sent by mistake"}),
 )
 async def cancel(request: Request, queue: Name, id: Name, desk: TheDesk, caller: TheCaller) -> Response:
     """End a job that has not ended: it is `failed` with code `cancelled`, and says who did it and why."""

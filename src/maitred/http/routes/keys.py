@@ -1,6 +1,6 @@
 """API keys over HTTP: who may call, and the secrets by which receivers know what is sent to them."""
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from maitred.core.settings import SECOND
@@ -14,16 +14,16 @@ from maitred.http.incoming import (
     Name,
     TheDesk,
     json_body,
-    only_known,
     optional_body,
 )
+from maitred.http.route import Route
 from maitred.wire import AuditEntry, KeyBody, KeyDocument, Page, RotateBody, parse_request
 
 router = APIRouter(
     prefix="/api/v1",
     tags=["keys"],
     default_response_class=Response,
-    dependencies=[Depends(only_known)],
+    route_class=Route,
 )
 
 

@@ -4,12 +4,13 @@ import re
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from maitred.http.answer import answer
 from maitred.http.describe import answers
-from maitred.http.incoming import Name, TheDesk, Version, only_known
+from maitred.http.incoming import Name, TheDesk, Version
+from maitred.http.route import Route
 from maitred.service.output import READ_AT_ONCE
 from maitred.wire import OutputDocument
 
@@ -21,7 +22,7 @@ router = APIRouter(
     prefix="/api/v1/queues/{queue}/jobs/{id}",
     tags=["jobs"],
     default_response_class=Response,
-    dependencies=[Depends(only_known)],
+    route_class=Route,
 )
 
 _OUTPUT = answers({200: OutputDocument}, 404, 422)

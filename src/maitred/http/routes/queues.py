@@ -1,6 +1,6 @@
 """Queues over HTTP: their state, their line, who runs, who waits, and pause and resume."""
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from maitred.core.job import Submitter
@@ -13,9 +13,9 @@ from maitred.http.incoming import (
     SubmitterType,
     TheCaller,
     TheDesk,
-    only_known,
     optional_body,
 )
+from maitred.http.route import Route
 from maitred.wire import (
     CheckBody,
     CheckDocument,
@@ -36,7 +36,7 @@ router = APIRouter(
     prefix="/api/v1/queues",
     tags=["queues"],
     default_response_class=Response,
-    dependencies=[Depends(only_known)],
+    route_class=Route,
 )
 
 
@@ -59,7 +59,7 @@ _SWITCHED = answers({200: QueueDocument}, 400, 404, 413, 422)
     "/{queue}/pause",
     summary="Pause a queue",
     responses=_SWITCHED,
-    openapi_extra=takes(ref(PauseBody), required=False),
+    openapi_extra=takes(ref(PauseBody), required=False, example={"reason": "the disk is full"}),
 )
 async def pause(request: Request, queue: Name, desk: TheDesk, caller: TheCaller) -> Response:
     """Start nothing more; jobs are still accepted, and those that run go on."""
@@ -71,7 +71,7 @@ async def pause(request: Request, queue: Name, desk: TheDesk, caller: TheCaller)
     "/{queue}/resume",
     summary="Resume a queue",
     responses=_SWITCHED,
-    openapi_extra=takes(ref(PauseBody), required=False),
+    openapi_extra=takes(ref(PauseBody), required=False, example={"reason": "the disk is full"}),
 )
 async def resume(request: Request, queue: Name, desk: TheDesk) -> Response:
     """Start jobs again."""
@@ -83,7 +83,7 @@ async def resume(request: Request, queue: Name, desk: TheDesk) -> Response:
     "/{queue}/check",
     summary="Check a queue",
     responses=answers({200: CheckDocument}, 400, 404, 413, 422),
-    openapi_extra=takes(ref(CheckBody), required=False),
+    openapi_extra=takes(ref(CheckBody), required=False, example={"repair": False}),
 )
 async def check(request: Request, queue: Name, desk: TheDesk) -> Response:
     """Look for broken rules in the store, and repair what can be repaired if `repair` is true."""
@@ -95,7 +95,7 @@ async def check(request: Request, queue: Name, desk: TheDesk) -> Response:
     "/{queue}/reconcile",
     summary="Reconcile a queue with its ledger",
     responses=answers({200: ReconcileDocument}, 400, 404, 413, 422),
-    openapi_extra=takes(ref(ReconcileBody), required=False),
+    openapi_extra=takes(ref(ReconcileBody), required=False, example={}),
 )
 async def reconcile(request: Request, queue: Name, desk: TheDesk) -> Response:
     """Rebuild the line from the ledger, and tell what was done; nothing, where both are in one store."""

@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from maitred.errors import Fault, Forbidden, InvalidJob, MaitredError, SessionDenied, Unauthorized
-from maitred.http.access import address_of, must_be_allowed
+from maitred.http.access import KNOWN, address_of, must_be_allowed
 from maitred.http.answer import problem_answer, problem_of
 from maitred.http.auditing import change, made
 from maitred.http.incoming import Name, TheDesk
@@ -42,7 +42,7 @@ WRONG, LATER, BROKEN, TAKEN_OVER = 1008, 1013, 1011, 4001
 
 KEY_GONE = "the key by which the session was opened is no longer good"
 
-router = APIRouter()
+router = APIRouter(dependencies=[KNOWN])
 
 
 @router.websocket("/api/v1/queues/{queue}/interactive")

@@ -1,68 +1,69 @@
 """Submits that are made together travel together: one script call carries many callers' jobs.
 
-A submit that finds nothing under way leaves at once. Those that come while it is under way are gathered for
-one turn of the event loop, and leave in calls of up to 128 jobs.
+A submit that finds nothing under way leaves at once. Those that come while one is under way gather, and leave
+in one call when it is back, or as soon as there are 128 of them. A full call waits for nobody and holds up
+nobody.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Generic, TypeVar
 
-from maitred.core.job import Order, Put, Refusal
+from maitred.core.job import Order
 
 MOST = 128
-_Answers = list[Put | Refusal]
-_Waiting = tuple[Sequence[Order], "asyncio.Future[_Answers]"]
+Answer = TypeVar("Answer")
 
 
-class Coalescer:
-    """Gathers what is submitted at the same time."""
+class Coalescer(Generic[Answer]):
+    """Gathers what is submitted at the same time; `send` gives an answer for each order."""
 
-    def __init__(self, send: Callable[[Sequence[Order]], Awaitable[_Answers]]) -> None:
+    def __init__(self, send: Callable[[Sequence[Order]], Awaitable[list[Answer]]]) -> None:
         self._send = send
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[tuple[Sequence[Order], asyncio.Future[list[Answer]]]] = []
+        self._jobs = 0
         self._under_way = 0
         self._sending: set[asyncio.Task[None]] = set()
 
-    async def put(self, orders: Sequence[Order]) -> _Answers:
+    async def put(self, orders: Sequence[Order]) -> list[Answer]:
         """Send these orders, with whatever else is submitted now; give their answers."""
-        if self._under_way and len(orders) < MOST:
-            return await self._gather(orders)
+        if len(orders) >= MOST:
+            return await self._send(orders)
+        if not self._under_way:
+            with self._on_the_way():
+                return await self._send(orders)
+        if self._jobs + len(orders) > MOST:
+            self._depart()
+        future: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
+        self._waiting.append((orders, future))
+        self._jobs += len(orders)
+        return await future
+
+    @contextlib.contextmanager
+    def _on_the_way(self) -> Iterator[None]:
         self._under_way += 1
         try:
-            return await self._send(orders)
+            yield
         finally:
             self._under_way -= 1
-
-    def _gather(self, orders: Sequence[Order]) -> "asyncio.Future[_Answers]":
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[_Answers] = loop.create_future()
-        if not self._waiting:
-            loop.call_soon(self._depart)
-        self._waiting.append((orders, future))
-        return future
+            if self._waiting and not self._under_way:
+                self._depart()
 
     def _depart(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        load: list[_Waiting] = []
-        size = 0
-        for entry in waiting:
-            if load and size + len(entry[0]) > MOST:
-                self._start(load)
-                load, size = [], 0
-            load.append(entry)
-            size += len(entry[0])
-        self._start(load)
-
-    def _start(self, load: list[_Waiting]) -> None:
+        load, self._waiting, self._jobs = self._waiting, [], 0
         task = asyncio.ensure_future(self._carry(load))
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
-
-    async def _carry(self, load: list[_Waiting]) -> None:
-        """Send one call for many; whatever it raises is raised to each of them."""
+        # Counted from now on: whoever comes before the task begins is not to overtake it.
         self._under_way += 1
+
+    async def _carry(self, load: "list[tuple[Sequence[Order], asyncio.Future[list[Answer]]]]") -> None:
+        """Send one call for many; whatever it raises is raised to each of them."""
+        self._under_way -= 1
         try:
-            answers = await self._send([order for some, _ in load for order in some])
+            with self._on_the_way():
+                answers = await self._send([order for some, _ in load for order in some])
         except BaseException as error:
             for _, future in load:
                 if not future.done():
@@ -70,8 +71,6 @@ class Coalescer:
             if not isinstance(error, Exception):
                 raise
             return
-        finally:
-            self._under_way -= 1
         at = 0
         for some, future in load:
             if not future.done():

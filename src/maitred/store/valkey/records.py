@@ -161,8 +161,9 @@ def decode_job(record: int, data: bytes, body: bytes, extra: bytes = b"", handed
      created, release, arrival, expires, delay, ended, previous,
      duration) = _HEAD.unpack_from(data)  # fmt: skip
     reader = Reader(data, _HEAD.size)
-    id, submitter, need, worker = (text(reader.take(2)) for _ in range(4))
-    code, message, result = text(reader.take(1)), text(reader.take(4)), reader.take(4)
+    take = reader.take
+    id, submitter, need, worker = text(take(2)), text(take(2)), text(take(2)), text(take(2))
+    code, message, result = text(take(1)), text(take(4)), take(4)
     job = Job(
         record=record,
         id=id,

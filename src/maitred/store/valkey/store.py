@@ -91,6 +91,7 @@ class ValkeyStore(OutputVerbs, NoticeVerbs):
         self._clock = clock
         self._dice = dice or _random_bytes
         self._puts = Coalescer(self._put)
+        self._shown_puts = Coalescer(self._put_shown)
 
     async def configure(self, settings: Settings) -> None:
         """Make the queue, or give it new settings."""
@@ -120,11 +121,16 @@ class ValkeyStore(OutputVerbs, NoticeVerbs):
 
     async def put_shown(self, order: Order) -> tuple[Put | Refusal, View | None]:
         """Create or update a job and show it, in one round trip: the two calls leave together."""
-        [answer], [view] = await asyncio.gather(self._put([order]), self.read([order.id]))
-        if view is None and isinstance(answer, Put):
+        [shown] = await self._shown_puts.put([order])
+        return shown
+
+    async def _put_shown(self, orders: Sequence[Order]) -> list[tuple[Put | Refusal, View | None]]:
+        ids = [order.id for order in orders]
+        answers, views = await asyncio.gather(self._put(orders), self.read(ids))
+        if any(view is None and isinstance(answer, Put) for answer, view in zip(answers, views, strict=True)):
             # In a cluster that is in doubt one of the two may have had to wait.
-            [view] = await self.read([order.id])
-        return answer, view
+            views = await self.read(ids)
+        return list(zip(answers, views, strict=True))
 
     async def release(self, id: str, nonce: int | None = None) -> None:
         """Move a job to the front."""
