@@ -71,7 +71,7 @@ async def test_server_and_worker_run_apart(house: House) -> None:
         (("up", "--app", "no.such.module"), "cannot be imported"),
         (("up", "--app", "json"), "has no maitred.Queue"),
         (("up", "--config", "nowhere.toml"), "there is no such file"),
-        (("serve", "--port", "0", "--store", "http://example.org"), "a store's address begins with"),
+        (("serve", "--port", "0", "--store", "http://example.org"), "http:// is not a known scheme"),
     ],
 )
 def test_a_wrong_start_is_one_sentence(house: House, words: tuple[str, ...], sentence: str) -> None:

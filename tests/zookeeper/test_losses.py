@@ -328,8 +328,8 @@ async def wipe(house: House, lines: Stores, settings: Settings) -> None:
         house.line._state = None  # type: ignore[attr-defined]
     else:
         calls = lines._calls  # type: ignore[attr-defined]
-        keys = await calls.command("KEYS", f"*{house.store.queue}*")
-        await calls.command("DEL", *keys)
+        keys = await calls.command("", "KEYS", f"*{house.store.queue}*")
+        await calls.change("", "DEL", *keys)
     await house.line.configure(replace(settings, max_body=512 * 1024))
 
 

@@ -195,7 +195,7 @@ async def test_a_wiped_line_is_rebuilt_while_workers_run(yard: Yard, line: str) 
             queue._state = None  # type: ignore[attr-defined]
         else:
             calls = yard.lines._calls  # type: ignore[attr-defined]
-            await calls.command("DEL", *await calls.command("KEYS", f"*{yard.queue}*"))
+            await calls.change("", "DEL", *await calls.command("", "KEYS", f"*{yard.queue}*"))
         await server.configure(yard.settings)
         await server.reconcile()
         yard.gate.set()

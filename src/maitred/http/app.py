@@ -76,6 +76,8 @@ def create_app(
         description="A fair job queue. Times are UTC in ISO 8601, durations are seconds, errors are problems "
         "(RFC 9457). Ids in paths are percent-encoded.\n\n" + sessions.DESCRIPTION,
         redirect_slashes=False,
+        # Its own telemetry would trace a second time what is traced here, and is asked for at each call.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
         docs_url=None,
         redoc_url=None,
         lifespan=_lifespan,
