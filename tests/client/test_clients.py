@@ -145,7 +145,7 @@ def in_thread(house: House) -> tuple[list[str], MaitredError | None]:
     queue = house.store.queue
     with SyncClient(address(house)) as client:
         job = client.submit(queue, "k", submitter="user:1", handler="grade")
-        with closing(client.events(queue, job.id)) as events:
+        with closing(client.watch(queue, job.id)) as events:
             told = [str(event.event) for event in events if isinstance(event, StateEvent | ResultEvent)]
         assert client.result(queue, job.id) == [7]
         assert [piece.text for piece in client.each_output(queue, job.id)] == ["hi"]

@@ -116,7 +116,7 @@ class Guests:
             return
         numbers: list[int] = []
         async with Client(server.address) as client:
-            async for event in client.events(QUEUE, id):
+            async for event in client.watch(QUEUE, id):
                 if event.event == "reset":
                     numbers.clear()
                 if event.event in ("output", "progress"):

@@ -152,7 +152,7 @@ async def test_the_client_has_every_verb_of_batches_and_holds(house: House) -> N
         assert (await client.hold_profile(queue, "p", "why")).held
         assert not (await client.resume_profile(queue, "p")).held
         assert (await client.reconcile(queue)).changes == []
-        async with aclosing(client.batch_events(queue, batch.id)) as events:
+        async with aclosing(client.watch_batch(queue, batch.id)) as events:
             assert isinstance(await anext(events), BatchStateEvent)
             await house.works()
             await house.ends("error")
@@ -166,7 +166,7 @@ async def test_the_client_has_every_verb_of_batches_and_holds(house: House) -> N
         assert await client.retry_batch(queue, batch.id) == 1
         await house.ends()
         assert (await client.update_report(queue, batch.id)).state == "update-reporting"
-        async with aclosing(client.batch_events(queue, batch.id)) as events:
+        async with aclosing(client.watch_batch(queue, batch.id)) as events:
             heard = [event async for event in events]
         assert (await client.batches(queue, state="completed")).items[0].id == batch.id
         await client.remove_batch(queue, batch.id)

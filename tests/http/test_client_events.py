@@ -44,7 +44,7 @@ async def open_house() -> AsyncIterator[tuple[Client, Store]]:
 async def test_a_job_is_watched_from_its_place_to_its_result() -> None:
     async with open_house() as (client, store):
         job = await client.put("grading", body())
-        events = client.events("grading", job.id)
+        events = client.watch("grading", job.id)
         first, place = await anext(events), await anext(events)
         assert isinstance(first, StateEvent)
         assert (first.phase, first.version, first.id is not None) == ("waiting", 1, True)
@@ -64,15 +64,15 @@ async def test_a_job_is_watched_from_its_place_to_its_result() -> None:
         assert ended.state == "completed"
         assert isinstance(result, ResultEvent)
         assert result.result == {"said": "a\u2028b"}, "only a line feed ends a line"
-        assert [event async for event in client.events("grading", job.id, last=result.id)] == []
-        missed = [event async for event in client.events("grading", job.id, last=running.id)]
+        assert [event async for event in client.watch("grading", job.id, last=result.id)] == []
+        missed = [event async for event in client.watch("grading", job.id, last=running.id)]
         assert missed == [ended, result], "whoever comes back hears what it has not heard, and nothing twice"
 
 
 async def test_a_deletion_is_the_end() -> None:
     async with open_house() as (client, store):
         job = await client.put("grading", body())
-        events = client.events("grading", job.id)
+        events = client.watch("grading", job.id)
         await anext(events)
         await store.remove(job.id)
         *_, last = [event async for event in events]
@@ -84,10 +84,10 @@ async def test_an_unknown_job_queue_or_server_is_said_so_at_once() -> None:
     async with open_house() as (client, _):
         for queue, id, error in (("grading", "nobody", UnknownJob), ("nope", "nobody", UnknownQueue)):
             with pytest.raises(error):
-                await anext(client.events(queue, id))
+                await anext(client.watch(queue, id))
     with pytest.raises(ServerUnreachable, match=client.address):
         async with Client(client.address, retries=()) as nobody:
-            await anext(nobody.events("grading", "nobody"))
+            await anext(nobody.watch("grading", "nobody"))
 
 
 # ---------------------------------------------------------------- a server that breaks off
@@ -126,7 +126,7 @@ class Flaky:
 
     async def watched(self, pauses: Sequence[float] = (0, 0)) -> list[WatchEvent]:
         async with Client("http://x", transport=httpx.MockTransport(self._answer)) as client:
-            return [event async for event in client.events("q", "id", pauses=pauses)]
+            return [event async for event in client.watch("q", "id", pauses=pauses)]
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         self.asked.append(request.headers.get("last-event-id"))
@@ -190,7 +190,7 @@ async def test_what_is_no_stream_is_no_server_of_ours() -> None:
 
     async with Client("http://x", transport=httpx.MockTransport(page)) as client:
         with pytest.raises(ServerUnreachable, match="no Maitred server"):
-            await anext(client.events("q", "id"))
+            await anext(client.watch("q", "id"))
 
 
 async def test_a_server_without_the_call_says_that_it_is_older() -> None:
@@ -199,7 +199,7 @@ async def test_a_server_without_the_call_says_that_it_is_older() -> None:
 
     async with Client("http://x", transport=httpx.MockTransport(older)) as client:
         with pytest.raises(NotFound, match="older"):
-            await anext(client.events("q", "id"))
+            await anext(client.watch("q", "id"))
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])

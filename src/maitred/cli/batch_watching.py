@@ -75,7 +75,7 @@ class BatchSight:
 async def look_on(client: Client, queue: str, id: str, *, as_json: bool) -> str:
     """Show a batch until it is reported; give its end state, `UnknownBatch` if it is deleted before."""
     sight = BatchSight(await client.batch(queue, id))
-    async with aclosing(client.batch_events(queue, id)) as events:
+    async with aclosing(client.watch_batch(queue, id)) as events:
         if as_json:
             await _each(events, sight, _print_event)
         elif sys.stderr.isatty():

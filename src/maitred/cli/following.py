@@ -26,7 +26,7 @@ async def follow(
     What it says goes to `hear`. `UnknownJob` if it is deleted before.
     """
     try:
-        async with aclosing(client.events(job.queue, job.id, job.version)) as events:
+        async with aclosing(client.watch(job.queue, job.id, job.version)) as events:
             async for event in events:
                 if isinstance(event, OutputEvent):
                     hear(event)

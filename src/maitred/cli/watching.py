@@ -113,7 +113,7 @@ class Sight:
 
 async def watch_as_json(client: Client, job: JobDocument) -> JobDocument:
     """Print each event as a line; give the job when it has ended, `UnknownJob` if it is deleted before."""
-    async with aclosing(client.events(job.queue, job.id, job.version)) as events:
+    async with aclosing(client.watch(job.queue, job.id, job.version)) as events:
         async for event in events:
             typer.echo(event.model_dump_json(exclude={"id"} if event.id is None else set()))
             job = with_news(job, event)

@@ -79,13 +79,13 @@ class BatchCalls(Caller):
         """Delete a batch with its jobs, all of which have ended."""
         await self._call("DELETE", queue, "batches", id)
 
-    def batch_events(
+    def watch_batch(
         self, queue: str, id: str, *, last: str | None = None, pauses: Sequence[float] = PAUSES
     ) -> AsyncGenerator[BatchEvent, None]:
         """Watch a batch: its state and counts, and its report, after which it ends.
 
         It goes on after the event with the id `last`, and a connection that breaks is made anew, as in
-        `events`. `UnknownBatch` if there is none. Close it (`contextlib.aclosing`) to leave before its end.
+        `watch`. `UnknownBatch` if there is none. Close it (`contextlib.aclosing`) to leave before its end.
         """
         connect = self._stream(path_of(queue, "batches", id, "events"), queue, id)
         return watch(connect, last, pauses, read_batch_event)
@@ -96,7 +96,7 @@ class BatchCalls(Caller):
         `UnknownBatch` if it is deleted meanwhile, `TimeoutError` if it takes longer than so many seconds.
         """
         async with asyncio.timeout(timeout):
-            async with aclosing(self.batch_events(queue, id)) as events:
+            async with aclosing(self.watch_batch(queue, id)) as events:
                 async for _ in events:
                     pass
             return await self.report(queue, id)

@@ -78,7 +78,7 @@ class Client(BatchCalls, HoldCalls, KeyCalls, ListCalls):
         answer = await self._call("GET", queue, "jobs", id, "deliveries", query=query)
         return Page[DeliveryDocument].model_validate(answer)
 
-    def events(
+    def watch(
         self,
         queue: str,
         id: str,
@@ -109,7 +109,7 @@ class Client(BatchCalls, HoldCalls, KeyCalls, ListCalls):
         """Watch all queues that the key may see, or some, and all events, or those of these `names`.
 
         It has no end. It goes on after the event with the `event_id` in `last`, and a connection that breaks
-        is made anew, as in `events`. Close it (`contextlib.aclosing`) to leave.
+        is made anew, as in `watch`. Close it (`contextlib.aclosing`) to leave.
         """
         query = {"queue": list(queues), "event": [str(name) for name in names]}
         connect = self._stream("/api/v1/events", query=query)
@@ -130,7 +130,7 @@ class Client(BatchCalls, HoldCalls, KeyCalls, ListCalls):
         `TimeoutError` if it takes longer than so many seconds.
         """
         async with asyncio.timeout(timeout):
-            async with contextlib.aclosing(self.events(queue, id, version)) as events:
+            async with contextlib.aclosing(self.watch(queue, id, version)) as events:
                 async for event in events:
                     if isinstance(event, StateEvent):
                         version = event.version
