@@ -70,4 +70,5 @@ def _text(text: str) -> str:
         written.append(
             "```\n" + "\n".join(line.strip() for line in lines) + "\n```" if example else paragraph
         )
-    return "\n\n".join(written)
+    # Examples that follow each other are one block.
+    return "\n\n".join(written).replace("\n```\n\n```\n", "\n")
