@@ -13,6 +13,8 @@ from typing import TextIO
 import structlog
 from structlog.types import Processor
 
+from maitred.worker.context import name_job
+
 
 @contextlib.contextmanager
 def logging_to(output: TextIO) -> Iterator[None]:
@@ -30,6 +32,7 @@ def write_logs(output: TextIO, form: str = "text") -> None:
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
+            name_job,
             structlog.processors.add_log_level,
             structlog.processors.StackInfoRenderer(),
             structlog.dev.set_exc_info,

@@ -1,10 +1,9 @@
 """What a handler can know about the job that it runs, and say of it while it runs."""
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import MutableMapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from threading import Event
+from threading import Event, Lock
 from typing import Any
 
 from maitred.core.output import Stream
@@ -13,11 +12,28 @@ from maitred.wire.codec import encode_json
 from maitred.worker.outcome import sayable
 from maitred.worker.run import Run
 
-Say = Callable[[Stream, bytes], None]
+_making = Lock()
 
 
-def _nobody(stream: Stream, data: bytes) -> None:
-    """Hear what is said where nobody listens."""
+class _Bell:
+    """Rings once, for whoever looks or waits in any thread; most runs end without either."""
+
+    __slots__ = ("_event", "rung")
+
+    def __init__(self) -> None:
+        self.rung = False
+        self._event: Event | None = None
+
+    def ring(self) -> None:
+        self.rung = True
+        if self._event:
+            self._event.set()
+
+    def wait(self, timeout: float | None) -> bool:
+        with _making:
+            event = self._event = self._event or Event()
+        # It may have rung before there was anything to set.
+        return self.rung or event.wait(timeout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +49,10 @@ class RunningJob:
     version: int
     attempt: int
     metadata: dict[str, str]
-    stage: str = ""
-    _say: Say = field(default=_nobody, repr=False, compare=False)
-    _stop: Event = field(default_factory=Event, repr=False, compare=False)
+    stage: str
+    _queue: str = field(repr=False, compare=False)
+    _run: Run = field(repr=False, compare=False)
+    _stop: _Bell = field(repr=False, compare=False)
 
     def progress(self, fraction: float, message: str = "") -> None:
         """Tell whoever watches how far the work is, from 0 to 1, and what it does; from any thread."""
@@ -51,11 +68,14 @@ class RunningJob:
     @property
     def cancelled(self) -> bool:
         """Whether the run is to stop, for whatever reason: a cancel, its time limit, a worker that ends."""
-        return self._stop.is_set()
+        return self._stop.rung
 
     def wait_cancelled(self, timeout: float | None = None) -> bool:
         """Wait until the run is to stop, at most so many seconds; tell whether it is."""
         return self._stop.wait(timeout)
+
+    def _say(self, stream: Stream, data: bytes) -> None:
+        self._run.task.get_loop().call_soon_threadsafe(self._run.say, stream, data)
 
 
 _current: ContextVar[RunningJob] = ContextVar("maitred_job")
@@ -66,7 +86,7 @@ def current_job() -> RunningJob:
     return _current.get()
 
 
-def enter(run: Run, body: dict[str, Any]) -> RunningJob:
+def enter(queue: str, run: Run, body: dict[str, Any]) -> RunningJob:
     """Note the job for the context that runs it."""
     start = run.start
     stage = start.need.removeprefix(STAGE) if start.need.startswith(STAGE) else ""
@@ -77,21 +97,22 @@ def enter(run: Run, body: dict[str, Any]) -> RunningJob:
         start.attempt,
         body.get("metadata") or {},
         stage,
-        _from_any_thread(run),
+        queue,
+        run,
+        _Bell(),
     )
     _current.set(job)
     return job
 
 
-def _from_any_thread(run: Run) -> Say:
-    loop = asyncio.get_running_loop()
-
-    def say(stream: Stream, data: bytes) -> None:
-        loop.call_soon_threadsafe(run.say, stream, data)
-
-    return say
+def name_job(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Let what is logged while a job runs have its queue, its id and its lease; for structlog."""
+    job = _current.get(None)
+    if job is None:
+        return event
+    return {"queue": job._queue, "job": job.id, "lease": job._run.name, **event}  # noqa: SLF001 - see above
 
 
 def tell_to_stop() -> None:
     """Let the job's function know that the run is to stop, wherever it looks."""
-    _current.get()._stop.set()  # noqa: SLF001 - not for those who only run the job
+    _current.get()._stop.ring()  # noqa: SLF001 - not for those who only run the job

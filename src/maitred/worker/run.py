@@ -41,7 +41,7 @@ class Run:
         self.why: Why | None = None
         self._asked = False
         self._voice = voice
-        self._typed: deque[Typed] = deque()
+        self._typed: deque[Typed] | None = None
         self._awaited: asyncio.Future[None] | None = None
 
     @property
@@ -59,16 +59,23 @@ class Run:
 
     def type_in(self, typed: Typed) -> None:
         """Take in what somebody typed for this run."""
-        self._typed.append(typed)
+        self._queue_of_typed().append(typed)
         if self._awaited and not self._awaited.done():
             self._awaited.set_result(None)
 
     async def typed(self) -> Typed:
         """Wait for what is typed next; only one may wait."""
-        while not self._typed:
+        typed = self._queue_of_typed()
+        while not typed:
             self._awaited = asyncio.get_running_loop().create_future()
             await self._awaited
-        return self._typed.popleft()
+        return typed.popleft()
+
+    def _queue_of_typed(self) -> "deque[Typed]":
+        """Give what was typed and not taken; nobody types for most runs."""
+        if self._typed is None:
+            self._typed = deque()
+        return self._typed
 
     def late(self) -> None:
         """Stop it: its time is over."""

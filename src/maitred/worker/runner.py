@@ -87,7 +87,8 @@ class Runner:
         """
         start = run.start
         body = decode_body(start.body)
-        structlog.contextvars.bind_contextvars(queue=self._queue, job=start.id, lease=run.name)
+        if not tracing.on():
+            return await self._run(run, body)
         about: dict[str, str | int] = {"queue": self._queue, "job": start.id, "lease": run.name}
         with tracing.span(f"run {start.need}", "consumer", body.get("trace") or {}, **about) as span:
             outcome = await self._run(run, body)
@@ -97,7 +98,7 @@ class Runner:
 
     async def _run(self, run: Run, body: dict[str, Any]) -> Outcome:
         start = run.start
-        job = enter(run, body)
+        job = enter(self._queue, run, body)
         if start.need == COMMAND:
             if "session" in body:
                 return await run_session(run, body["run"], self.sandbox, self._settings, self._stopping)
