@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
@@ -96,22 +96,26 @@ class Runner:
                 span.fail(outcome.code)
             return outcome
 
-    async def _run(self, run: Run, body: dict[str, Any]) -> Outcome:
+    def _run(self, run: Run, body: dict[str, Any]) -> Coroutine[Any, Any, Outcome]:
+        """Give what runs a job; itself it is no coroutine, since each one more costs every job."""
         start = run.start
         job = enter(self._queue, run, body)
         if start.need == COMMAND:
             if "session" in body:
-                return await run_session(run, body["run"], self.sandbox, self._settings, self._stopping)
-            return await run_command(
-                body["run"], self.sandbox, say=run.say, keep=run.keep, progress=job.progress
-            )
+                return run_session(run, body["run"], self.sandbox, self._settings, self._stopping)
+            return run_command(body["run"], self.sandbox, say=run.say, keep=run.keep, progress=job.progress)
         function = self._functions.get(start.need)
         if function is None:
-            return failed("no-handler", f"this worker has no {start.need!r}")
+            return self._unserved(start)
         args = body["run"].get("args") or {}
-        if not self._staged:
-            return await self._call(start, partial(function, **args))
-        stage = StageJob(start, job, args)
+        if self._staged:
+            return self._call_stage(start, function, StageJob(start, job, args))
+        return self._call(start, partial(function, **args))
+
+    async def _unserved(self, start: Start) -> Outcome:
+        return failed("no-handler", f"this worker has no {start.need!r}")
+
+    async def _call_stage(self, start: Start, function: Function, stage: StageJob) -> Outcome:
         return with_words_of(stage, start, await self._call(start, partial(function, stage)))
 
     async def _call(self, start: Start, call: Callable[[], Any]) -> Outcome:

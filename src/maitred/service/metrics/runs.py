@@ -48,10 +48,13 @@ class RunMetrics:
         """Show how these workers are at each scrape; call it once."""
         self._registry.register(_Slots(workers))
 
-    def ended(self, queue: str, code: str, seconds: float) -> None:
-        """Count a run that ended by itself or was ended, and is told to the store."""
-        self._runs.labels(queue, label_of(code)).inc()
-        self._seconds.labels(queue).observe(seconds)
+    def ends(self, queue: str, label: str) -> Counter:
+        """Give what counts the runs that end like this: by themselves or stopped, and told to the store."""
+        return self._runs.labels(queue, label)
+
+    def times(self, queue: str) -> Histogram:
+        """Give what takes the time of each of them."""
+        return self._seconds.labels(queue)
 
     def lost(self, queue: str, runs: int) -> None:
         """Count runs that are no longer ours."""
@@ -67,11 +70,19 @@ class RunCount:
 
     def __init__(self, queue: str = "", metrics: RunMetrics | None = None) -> None:
         self.queue, self._metrics = queue, metrics
+        # Looking them up takes longer than counting, and a worker ends tens of thousands a second.
+        self._ends: dict[str, Counter] = {}
+        self._times = metrics and metrics.times(queue)
 
     def ended(self, code: str, seconds: float) -> None:
         """Count a run that ended with this code."""
-        if self._metrics:
-            self._metrics.ended(self.queue, code, seconds)
+        if self._metrics and self._times:
+            label = label_of(code)
+            ends = self._ends.get(label)
+            if ends is None:
+                ends = self._ends[label] = self._metrics.ends(self.queue, label)
+            ends.inc()
+            self._times.observe(seconds)
 
     def lost(self, runs: int = 1) -> None:
         """Count runs that are no longer ours."""
