@@ -187,6 +187,16 @@ async def test_get_workers(guest: Guest) -> None:
     assert worker["last_seen"].endswith("Z")
 
 
+async def test_get_events(house: House) -> None:
+    async with house.everything() as stream:
+        id = (await house.guest.submits())["id"]
+        state = await until(stream, "state")
+        assert (state.data["queue"], state.data["id"]) == (house.store.queue, id)
+    await house.guest.asks("DELETE", id)
+    async with house.everything(last=state.id) as stream:
+        assert (await until(stream, "state")).data["state"] == "deleted"
+
+
 async def test_get_audit(guest: Guest) -> None:
     id = (await guest.submits())["id"]
     await guest.asks("POST", id, "/cancel")
