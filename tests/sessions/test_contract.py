@@ -25,6 +25,8 @@ async def test_ws_interactive(parlour: Parlour) -> None:
 
 async def test_ws_interactive_that_is_halted_is_told_when_and_why(empty: Parlour) -> None:
     async with empty.worker(slots=1), empty.session() as guest:
+        # One that is halted before its program runs has nothing to be warned of.
+        await guest.until(r"\$")
         await empty.submits("true")
         halting = await guest.status("halting")
         assert {"seconds", "reason"} <= halting.keys()
