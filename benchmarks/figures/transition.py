@@ -29,8 +29,9 @@ from maitred.core.stages import INGEST
 from maitred.store.zookeeper.ledger import Ledger
 from maitred.store.zookeeper.records import JobEntry
 from maitred.store.zookeeper.session import Session
+from tests.ports import free_ports
 from tests.zookeeper.party import newcomer
-from tests.zookeeper.server import ZooKeeper, free_ports
+from tests.zookeeper.server import ZooKeeper
 
 _AT_ONCE = 16
 _TURN = 240

@@ -7,8 +7,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,21 +15,11 @@ import redis
 from maitred.store.valkey import keys
 from maitred.store.valkey.cluster import SLOTS, slot
 from maitred.store.valkey.tether import Tethered
+from tests.ports import HOST, free_ports
 from tests.waiting import eventually
 
-HOST = "127.0.0.1"
 NAME = "maitred-tests"
 NEVER = 600_000
-
-
-@contextlib.contextmanager
-def free_ports(count: int) -> Iterator[list[int]]:
-    """Give ports that nobody uses; they are free for whoever wants them once this ends."""
-    with contextlib.ExitStack() as taken:
-        sockets = [taken.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((HOST, 0))
-        yield [each.getsockname()[1] for each in sockets]
 
 
 class Node:
@@ -100,12 +88,11 @@ class Watched:
 
     def __init__(self, binary: Path, home: Path) -> None:
         home.mkdir()
-        with free_ports(5) as ports:
-            self.pair = [Node(binary, home / f"server-{port}", port) for port in ports[:2]]
-            self.sentinels = [
-                Node(binary, home / f"sentinel-{port}", port, "sentinel.conf", "--sentinel")
-                for port in ports[2:]
-            ]
+        ports = free_ports(5)
+        self.pair = [Node(binary, home / f"server-{port}", port) for port in ports[:2]]
+        self.sentinels = [
+            Node(binary, home / f"sentinel-{port}", port, "sentinel.conf", "--sentinel") for port in ports[2:]
+        ]
         addresses = ",".join(f"{HOST}:{sentinel.port}" for sentinel in self.sentinels)
         self.url = f"valkey+sentinel://{addresses}/{NAME}"
 
@@ -176,9 +163,8 @@ class Nodes:
     def __init__(self, binary: Path, home: Path, *, spare: bool = False) -> None:
         home.mkdir()
         self.count = 3
-        with free_ports(2 * (self.count + spare)) as ports:
-            self.buses = ports[self.count + spare :]
-            self.nodes = [Node(binary, home / f"node-{port}", port) for port in ports[: self.count + spare]]
+        self.buses = free_ports(self.count + spare)
+        self.nodes = [Node(binary, home / f"node-{port}", port) for port in free_ports(self.count + spare)]
         self.url = "valkey+cluster://" + ",".join(f"{HOST}:{node.port}" for node in self.nodes[:2])
 
     def launch(self, node: Node) -> None:

@@ -14,9 +14,10 @@ from maitred.store.port import Stores
 from maitred.store.valkey import keys
 from maitred.store.valkey.cluster import Cluster, slot
 from maitred.store.valkey.store import ValkeyStores
-from tests.clusters.servers import HOST, Node, Nodes, free_ports
+from tests.clusters.servers import Node, Nodes
 from tests.conformance.party import NEED, U1
 from tests.conftest import Servers
+from tests.ports import HOST, free_ports
 
 
 @pytest.fixture
@@ -118,8 +119,8 @@ async def test_one_node_that_may_evict_is_enough_to_be_refused(cluster: Nodes, s
 
 
 async def test_a_server_that_is_in_no_cluster_says_so(tmp_path: Path) -> None:
-    with free_ports(1) as [port]:
-        node = Node(Servers.binary("redis"), tmp_path / "alone", port)
+    [port] = free_ports(1)
+    node = Node(Servers.binary("redis"), tmp_path / "alone", port)
     node.launch()
     stores = ValkeyStores(f"valkey+cluster://{HOST}:{port}")
     try:

@@ -12,17 +12,18 @@ from maitred.errors import StoreUnavailable
 from maitred.store.valkey import board
 from maitred.store.valkey.connection import Connection
 from maitred.store.valkey.store import ValkeyStores
-from tests.clusters.servers import HOST, Node, free_ports
+from tests.clusters.servers import Node
 from tests.conformance.party import NEED, U1
 from tests.conftest import Servers
+from tests.ports import HOST, free_ports
 from tests.waiting import eventually
 
 
 @pytest.fixture(params=["valkey", "redis"])
 async def pair(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[list[Node]]:
     """A primary, and its replica."""
-    with free_ports(2) as ports:
-        nodes = [Node(Servers.binary(request.param), tmp_path / str(port), port) for port in ports]
+    ports = free_ports(2)
+    nodes = [Node(Servers.binary(request.param), tmp_path / str(port), port) for port in ports]
     nodes[0].launch()
     nodes[1].launch(replicaof=f"{HOST} {nodes[0].port}")
     try:

@@ -14,10 +14,11 @@ from maitred.core.settings import Settings
 from maitred.errors import StoreUnavailable
 from maitred.store.valkey import sentinel as watching
 from maitred.store.valkey.store import ValkeyStores
-from tests.clusters.servers import HOST, NAME, Node, Watched, free_ports
+from tests.clusters.servers import NAME, Node, Watched
 from tests.conftest import Servers
 from tests.faults.scene import Scene, StoreServer
 from tests.faults.test_lost_stores import address_of, body
+from tests.ports import HOST, free_ports
 from tests.waiting import eventually
 
 
@@ -124,8 +125,8 @@ async def test_after_a_failover_every_acknowledged_job_is_there_and_ends_once(sc
 @pytest.fixture
 async def sentinel(tmp_path: Path) -> AsyncIterator[Node]:
     """A sentinel that watches nobody yet."""
-    with free_ports(1) as [port]:
-        sentinel = Node(Servers.binary("redis"), tmp_path / "sentinel", port, "sentinel.conf", "--sentinel")
+    [port] = free_ports(1)
+    sentinel = Node(Servers.binary("redis"), tmp_path / "sentinel", port, "sentinel.conf", "--sentinel")
     (sentinel.home / "sentinel.conf").touch()
     sentinel.launch()
     try:
@@ -145,8 +146,8 @@ async def test_an_old_primary_that_lives_on_is_left(
     sentinel: Node, servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watching, "LOOK_EVERY", 0.02)
-    with free_ports(2) as ports:
-        old, new = (Node(servers.binary("redis"), tmp_path / str(port), port) for port in ports)
+    ports = free_ports(2)
+    old, new = (Node(servers.binary("redis"), tmp_path / str(port), port) for port in ports)
     stores = ValkeyStores(f"valkey+sentinel://{HOST}:{sentinel.port}/{NAME}")
     try:
         for node in (old, new):

@@ -20,8 +20,9 @@ from maitred.wire.codec import encode_json
 from tests.faults.scene import QUEUE, U1, Command, Scene
 from tests.faults.test_stages import prepared
 from tests.faults.turmoil import Turmoil
+from tests.ports import free_ports
 from tests.waiting import eventually
-from tests.zookeeper.server import ZooKeeper, free_ports
+from tests.zookeeper.server import ZooKeeper
 
 WORKERS, SLOTS = 2, 4
 SEED = int(os.environ.get("MAITRED_SOAK_SEED", "1"))

@@ -1,6 +1,7 @@
 """One ZooKeeper per test process, a root of its own for each test, and both layouts."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -12,8 +13,9 @@ from maitred.store.zookeeper.ledger import Ledger
 from maitred.store.zookeeper.session import Session
 from tests.conftest import Clock, Servers
 from tests.conftest import connect as connect_line
+from tests.ports import free_ports
 from tests.zookeeper.house import House, settings_for
-from tests.zookeeper.server import ZooKeeper, free_ports
+from tests.zookeeper.server import Ensemble, ZooKeeper
 
 Opener = Callable[[], Awaitable[Ledger]]
 
@@ -25,6 +27,16 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
     server.await_ready()
     yield server
     server.stop()
+
+
+@pytest.fixture
+def ensemble(tmp_path: Path) -> Iterator[Ensemble]:
+    ensemble = Ensemble(tmp_path)
+    try:
+        ensemble.start()
+        yield ensemble
+    finally:
+        ensemble.stop()
 
 
 @pytest.fixture(params=["seed", "mrt-zk"])

@@ -4,6 +4,7 @@ Each has a data directory and loopback ports of its own, and ends with this proc
 is one that says so when asked.
 """
 
+import logging
 import os
 import shutil
 import signal
@@ -12,24 +13,14 @@ import time
 from pathlib import Path
 
 from maitred.store.valkey.tether import Tethered
+from tests.ports import free_ports
 
+_log = logging.getLogger(__name__)
 JAR = Path("/usr/share/java/zookeeper.jar")
 PATIENCE = 30.0
 TICK = 250
 _JVM = ("-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xshare:auto")
 _LOG = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
-
-
-def free_ports(count: int) -> list[int]:
-    """Give ports that nobody has."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 class ZooKeeper:
@@ -150,5 +141,7 @@ class Ensemble:
         return next(server for server in self.servers if server.mode() == "leader")
 
     def stop(self) -> None:
+        """End them; what they said is shown with the test, if that fails."""
         for server in self.servers:
+            _log.warning("%s said: %s", server.host, (server.home / "server.log").read_text()[-4000:])
             server.stop()

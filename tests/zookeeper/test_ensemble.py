@@ -1,10 +1,6 @@
 """B25: three servers, of which the leader is killed in the middle of the work."""
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from maitred.store.zookeeper.check import check
 from maitred.store.zookeeper.ledger import Ledger
@@ -14,14 +10,6 @@ from tests.zookeeper.party import batch_of
 from tests.zookeeper.server import Ensemble
 
 JOBS = 40
-
-
-@pytest.fixture
-def ensemble(tmp_path: Path) -> Iterator[Ensemble]:
-    ensemble = Ensemble(tmp_path)
-    ensemble.start()
-    yield ensemble
-    ensemble.stop()
 
 
 async def carry(ledger: Ledger, jids: list[str], ends: list[str]) -> None:

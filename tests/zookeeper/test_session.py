@@ -2,7 +2,9 @@
 
 import asyncio
 import signal
+import threading
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -12,10 +14,11 @@ from maitred.errors import LockLost, StoreUnavailable, TooLarge
 from maitred.store.zookeeper.check import check
 from maitred.store.zookeeper.ledger import Ledger
 from maitred.store.zookeeper.session import Create, Delete, Put, Refused, Session
+from tests.ports import free_ports
 from tests.waiting import eventually
 from tests.zookeeper.conftest import Opener
 from tests.zookeeper.party import RUN, batch_of, batch_order, everything, newcomer
-from tests.zookeeper.server import ZooKeeper, free_ports
+from tests.zookeeper.server import ZooKeeper
 
 OTHER_RUN = b"o" * 16
 
@@ -32,7 +35,13 @@ def own_server(tmp_path: Path) -> Iterator[ZooKeeper]:
 
 @pytest.fixture
 async def frail(own_server: ZooKeeper) -> AsyncIterator[Ledger]:
-    ledger = Ledger(Session(own_server.host, timeout=2, patience=20), "/frail")
+    async with _opened(own_server, timeout=2) as ledger:
+        yield ledger
+
+
+@asynccontextmanager
+async def _opened(server: ZooKeeper, timeout: float) -> AsyncIterator[Ledger]:
+    ledger = Ledger(Session(server.host, timeout=timeout, patience=20), "/frail")
     await ledger.open()
     yield ledger
     await ledger.close()
@@ -53,6 +62,26 @@ async def test_no_server_is_an_error_in_words(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable):
         await ledger.batches.create(batch_order())
     await ledger.close()
+
+
+async def test_whoever_is_stopped_while_it_connects_leaves_no_session(own_server: ZooKeeper) -> None:
+    session = Session(own_server.host)
+    own_server.signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await session.open()
+    finally:
+        own_server.signal(signal.SIGCONT)
+    await session.close()
+    assert session.id == 0
+
+    async def is_alone() -> bool:
+        # The one connection is that of the question.
+        return "Connections: 1\n" in own_server.ask("srvr")
+
+    await eventually(is_alone)
+    assert not [thread for thread in threading.enumerate() if "kazoo" in repr(getattr(thread, "_target", ""))]
 
 
 async def test_a_refused_multi_changes_nothing_and_says_where(ledger: Ledger) -> None:
@@ -118,21 +147,26 @@ async def test_whoever_is_cut_off_for_longer_than_the_timeout_gives_its_session_
 
 
 async def test_a_server_that_comes_back_soon_keeps_locks_and_finishes_what_was_asked(
-    own_server: ZooKeeper, frail: Ledger
+    own_server: ZooKeeper,
 ) -> None:
-    bid, [jid] = await batch_of(frail, "a", seal=False)
-    lock = await frail.lock_job(jid, "w1", RUN)
-    adding = asyncio.ensure_future(frail.intake.add(bid, [newcomer(f"k{n}") for n in range(300)]))
-    await eventually(lambda: _more_than(frail, bid, 60))
-    own_server.kill()
-    own_server.start()
-    own_server.await_ready()
-    added = await adding
-    assert len({each.jid for each in added}) == 300
-    assert (await frail.batches.read(bid)).expansion.rows == 301
-    assert lock
-    assert await frail.locks.holds(lock)
-    assert await check(frail) == []
+    async with _opened(own_server, timeout=30) as ledger:
+        bid, [jid] = await batch_of(ledger, "a", seal=False)
+        lock = await ledger.lock_job(jid, "w1", RUN)
+        adding = asyncio.ensure_future(ledger.intake.add(bid, [newcomer(f"k{n}") for n in range(300)]))
+        await eventually(lambda: _more_than(ledger, bid, 60))
+        await asyncio.to_thread(_restart, own_server)
+        added = await adding
+        assert len({each.jid for each in added}) == 300
+        assert (await ledger.batches.read(bid)).expansion.rows == 301
+        assert lock
+        assert await ledger.locks.holds(lock)
+        assert await check(ledger) == []
+
+
+def _restart(server: ZooKeeper) -> None:
+    server.kill()
+    server.start()
+    server.await_ready()
 
 
 async def _more_than(ledger: Ledger, bid: str, count: int) -> bool:

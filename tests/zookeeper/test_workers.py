@@ -3,10 +3,9 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -210,14 +209,6 @@ async def test_a_wiped_line_is_rebuilt_while_workers_run(yard: Yard, line: str) 
     assert ended == Counter(f"{bid}/{n + 1}@notify" for n in range(12))
 
 
-@pytest.fixture
-def ensemble(tmp_path: Path) -> Iterator[Ensemble]:
-    ensemble = Ensemble(tmp_path)
-    ensemble.start()
-    yield ensemble
-    ensemble.stop()
-
-
 @pytest.mark.timeout(180)
 async def test_b25_the_leader_is_killed_and_work_goes_on(
     ensemble: Ensemble, servers: Servers, queue_name: str
@@ -225,6 +216,7 @@ async def test_b25_the_leader_is_killed_and_work_goes_on(
     lines = connect_line(servers, "valkey", None)
     settings = settings_for(f"zookeeper://{ensemble.hosts}/ingest", "seed", **{**QUICK, "lease": 15 * SECOND})
     async with AsyncExitStack() as stack:
+        stack.push_async_callback(lines.close)
         yard = Yard(lines, queue_name, settings, stack)
         async with yard.at_work() as [server, *_]:
             bid = await yard.submit(server, 40)
@@ -237,4 +229,3 @@ async def test_b25_the_leader_is_killed_and_work_goes_on(
             batch = await yard.reported(server, bid, patience=90)
         assert (batch.state, batch.counts["completed"]) == ("completed", 40)
         yard.assert_each_once(bid, 40)
-    await lines.close()

@@ -145,6 +145,10 @@ class Session:
                 await asyncio.to_thread(client.start, self.patience)
             except KazooTimeoutError:
                 raise StoreUnavailable(f"ZooKeeper at {self.hosts} does not answer") from None
+            except asyncio.CancelledError:
+                # Its thread goes on, and would have a session that nobody knows of.
+                self._dismiss(client)
+                raise
             self.lost.clear()
             self._client = client
 
@@ -191,15 +195,19 @@ class Session:
         if client is None:
             return
         _log.warning("The session with ZooKeeper at %s was lost", self.hosts)
-        closer = asyncio.ensure_future(asyncio.to_thread(_end, client))
-        self._closers.add(closer)
-        closer.add_done_callback(self._closers.discard)
+        self._dismiss(client)
         self.lost.set()
         # The servers forget the watches of a session with it; whoever waits for one must look again.
         for watch in list(self._watches):
             self._fire(watch)
         for listener in self._listeners:
             listener()
+
+    def _dismiss(self, client: Any) -> None:
+        """End a client that is not ours any more, without waiting for that."""
+        closer = asyncio.ensure_future(asyncio.to_thread(_end, client))
+        self._closers.add(closer)
+        closer.add_done_callback(self._closers.discard)
 
     # ---------------------------------------------------------------- reading
 
