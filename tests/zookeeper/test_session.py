@@ -65,7 +65,7 @@ async def test_no_server_is_an_error_in_words(tmp_path: Path) -> None:
 
 
 async def test_whoever_is_stopped_while_it_connects_leaves_no_session(own_server: ZooKeeper) -> None:
-    session = Session(own_server.host)
+    session = Session(own_server.host, patience=5)
     own_server.signal(signal.SIGSTOP)
     try:
         with pytest.raises(TimeoutError):

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from operator import methodcaller
 from typing import Any, Literal, NamedTuple
@@ -141,13 +141,14 @@ class Session:
                 connection_retry=KazooRetry(max_tries=-1, delay=0.02, backoff=2, max_delay=1.0),
             )
             client.add_listener(lambda state: self._tell(self._changed, client, state))
+            starting = asyncio.ensure_future(asyncio.to_thread(client.start, self.patience))
             try:
-                await asyncio.to_thread(client.start, self.patience)
+                await asyncio.shield(starting)
             except KazooTimeoutError:
                 raise StoreUnavailable(f"ZooKeeper at {self.hosts} does not answer") from None
             except asyncio.CancelledError:
-                # Its thread goes on, and would have a session that nobody knows of.
-                self._dismiss(client)
+                # Its thread goes on, and might have a session that nobody knows of.
+                self._afterwards(_end_once(starting, client))
                 raise
             self.lost.clear()
             self._client = client
@@ -195,7 +196,7 @@ class Session:
         if client is None:
             return
         _log.warning("The session with ZooKeeper at %s was lost", self.hosts)
-        self._dismiss(client)
+        self._afterwards(asyncio.to_thread(_end, client))
         self.lost.set()
         # The servers forget the watches of a session with it; whoever waits for one must look again.
         for watch in list(self._watches):
@@ -203,9 +204,9 @@ class Session:
         for listener in self._listeners:
             listener()
 
-    def _dismiss(self, client: Any) -> None:
-        """End a client that is not ours any more, without waiting for that."""
-        closer = asyncio.ensure_future(asyncio.to_thread(_end, client))
+    def _afterwards(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do what ends a client that is not ours any more; nobody but `close` waits for that."""
+        closer = asyncio.ensure_future(work)
         self._closers.add(closer)
         closer.add_done_callback(self._closers.discard)
 
@@ -393,6 +394,13 @@ def _outcome(ops: Sequence[Op], results: Sequence[Any]) -> list[Any]:
         if isinstance(result, Exception):
             raise StoreError(f"ZooKeeper refused to write {op.path}: {type(result).__name__}")
     return [result.version if isinstance(result, ZnodeStat) else result for result in results]
+
+
+async def _end_once(started: "asyncio.Future[None]", client: Any) -> None:
+    """Stop a client when it has its session; without one it has stopped by itself."""
+    with contextlib.suppress(KazooTimeoutError):
+        await started
+        await asyncio.to_thread(_end, client)
 
 
 def _end(client: Any) -> None:
