@@ -125,8 +125,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     mine = (desk.stores, _own_name(), postman, desk.foresights)
     if desk.clerks is None:
         desk.clerks = clerks(*mine)
-    scribes = Scribes(desk.stores, desk.foresights)
-    parts = (Ticker(desk.stores), desk.foresights, desk.clerks, couriers(*mine), scribes)
+    staff = (desk.clerks, couriers(*mine))
+    ticker = Ticker(desk.stores, desk.foresights, staff)
+    parts = (desk.foresights, ticker, *staff, Scribes(desk.stores, desk.foresights))
     tasks = [asyncio.create_task(part.run()) for part in parts]
     try:
         yield

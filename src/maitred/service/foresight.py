@@ -358,9 +358,10 @@ class Foresight:
         """Keep an outlook of the whole line, where that is longer than its head."""
         while True:
             picture = self.picture
-            if picture is None or len(picture.lanes) <= NEAR or not self._old(self._deep):
+            short = picture is None or len(picture.lanes) <= NEAR
+            if picture is None or short or not self._old(self._deep):
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(DEEP_UNCHANGED):
+                    async with asyncio.timeout(None if short else DEEP_UNCHANGED):
                         await self._changed.wait()
                 self._changed.clear()
                 continue

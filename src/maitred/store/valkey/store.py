@@ -216,7 +216,8 @@ class ValkeyStore(OutputVerbs, NoticeVerbs):
 
     async def tick(self) -> Moment:
         """Do what the clock asks for."""
-        return _moment(*await self._call("tick"))
+        next_at, now, idle_until = await self._call("tick")
+        return _moment(next_at, now)._replace(idle_until=None if idle_until < 0 else idle_until)
 
     async def sweep(self, limit: int) -> int:
         """Forget old jobs."""
