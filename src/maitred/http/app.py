@@ -93,7 +93,7 @@ def create_app(
     app.state.workers = workers
     app.state.metrics = metrics = metrics or Metrics()
     app.state.gauges = Gauges(desk)
-    metrics.registry.register(app.state.gauges)
+    metrics.writers.append(app.state.gauges.write)
     desk.stores.on_call(metrics.calls.note)
     parts = (jobs, output, holds, events, batches, queues, keys, sessions, health)
     routers = [*(part.router for part in parts), events.everything]

@@ -4,10 +4,12 @@ There is no scheduler process: every verb does what the clock asks for, and this
 which nobody calls. Any number of tickers may run at once. A store that is lost is asked again each second.
 
 A queue in which nothing happens is left alone up to the moment at which its clock asks for something: what
-happens there is told, and then it is ticked in the next round.
+happens there is told, and then it is ticked at once.
 """
 
 import asyncio
+import contextlib
+import math
 import random
 import time
 from collections.abc import Sequence
@@ -30,6 +32,16 @@ AT_ONCE = 64
 _log = structlog.get_logger()
 
 
+def _end(idle: float) -> float:
+    """Give when an idle queue is ticked again, by the clock of this process.
+
+    Those that have nothing to wait for do not come back all together, nor each for itself.
+    """
+    if idle < IDLE:
+        return time.monotonic() + idle
+    return float(math.ceil(time.monotonic() + random.uniform(IDLE / 2, IDLE)))  # noqa: S311 - no secret
+
+
 class Ticker:
     """One loop for all queues of one store; `run` it in a task, and cancel that to stop it.
 
@@ -48,12 +60,26 @@ class Ticker:
         self._idle_until: dict[str, float] = {}
         self._listening: set[str] = set()
         self._heard: set[str] = set()
+        self._stirred: list[str] = []
+        self._woken = asyncio.Event()
 
     async def run(self) -> None:
         """Tick until cancelled."""
         while True:
-            wait = await self.tick()
-            await asyncio.sleep(wait)
+            end = time.monotonic() + await self.tick()
+            while stirred := await self._wait_for_stirred(end):
+                # A store that is lost is found so, and said to be, in the next round.
+                with contextlib.suppress(StoreError):
+                    end = min([end, *(time.monotonic() + wait for wait in await self._tick_all(stirred))])
+
+    async def _wait_for_stirred(self, end: float) -> list[str]:
+        """Wait for idle queues in which something happened; give none at the end of the round."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, end - time.monotonic())):
+                await self._woken.wait()
+        self._woken.clear()
+        stirred, self._stirred = self._stirred, []
+        return stirred
 
     async def tick(self) -> float:
         """Tick every queue that is not idle; give the seconds until the next time.
@@ -75,9 +101,11 @@ class Ticker:
         return min([*waits, *ends, LONGEST])
 
     def wake(self, queue: str) -> None:
-        """Hear that something happened in a queue: it is ticked in the next round."""
+        """Hear that something happened in a queue; one that was idle is ticked at once, others each round."""
         self._heard.add(queue)
-        self._idle_until.pop(queue, None)
+        if self._idle_until.pop(queue, None):
+            self._stirred.append(queue)
+            self._woken.set()
 
     async def _tick_all(self, queues: Sequence[str]) -> list[float]:
         """Tick queues, many at once, since their calls travel together; a failure is raised after all."""
@@ -110,9 +138,7 @@ class Ticker:
             for each in self._staff:
                 each.wake(queue)
         if idle > LONGEST and self._hears(queue) and queue not in self._heard:
-            # Those that have nothing to wait for do not come back all at the same time.
-            idle *= random.uniform(0.5, 1.0) if idle == IDLE else 1.0  # noqa: S311 - no secret
-            self._idle_until[queue] = time.monotonic() + idle
+            self._idle_until[queue] = _end(idle)
         return max(SHORTEST, moment.wait(LONGEST))
 
     def _hears(self, queue: str) -> bool:

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
@@ -358,7 +359,9 @@ def _moment(next_at: int, now: int) -> Moment:
     return Moment(now, None if next_at < 0 else next_at)
 
 
+@lru_cache(1024)
 def _read_settings(written: bytes) -> Settings:
+    """Read settings; most queues are set to the same, and are asked for theirs again and again."""
     fields = json.loads(written)
     classes = tuple(
         DurationClass(name, cap, limit and Limit(*limit)) for name, cap, limit in fields["classes"]

@@ -5,7 +5,7 @@ for a while moves to the common read, which blocks for all of them and is begun 
 stream in which much happens does not get there, so that the long common read is not begun anew for each of
 its entries.
 
-All streams have to be on one server, and each has one reader.
+All streams have to be on one server.
 """
 
 import asyncio
@@ -40,21 +40,25 @@ class _Wanted:
     when the last read was sent that gave none.
     """
 
-    def __init__(self, after: str) -> None:
-        self.after = after
+    def __init__(self, key: str, after: str) -> None:
+        self.key, self.after = key, after
         self.since = time.monotonic()
         self.until = self.silent = 0.0
         self.common = False
         self.found: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
 
+    @property
+    def order(self) -> tuple[str, list[int]]:
+        """Its place in a read, where the same stream may be wanted from two entries on."""
+        return self.key, [int(part) for part in self.after.split("-")]
+
     async def wait(self, timeout: float) -> None:
         """Wait until something is found, or so long and until it is proved that there was nothing before."""
         asked = now = time.monotonic()
-        self.until = asked + timeout + LINGER
         while not self.found.done() and (now < asked + timeout or self.silent < asked):
+            self.until = max(now, asked + timeout) + LINGER
             await asyncio.wait([self.found], timeout=max(_LOOK_EVERY, asked + timeout - now))
             now = time.monotonic()
-            self.until = max(self.until, now + LINGER)
 
     def fail(self, error: Exception) -> None:
         """Tell whoever waits that there will be no answer; it may be that nobody does at the moment."""
@@ -68,38 +72,42 @@ class Streams:
 
     def __init__(self, board: Board) -> None:
         self._board = board
-        self._wanted: dict[str, _Wanted] = {}
-        self._fresh: list[str] = []
+        self._wanted: dict[tuple[str, str], _Wanted] = {}
+        self._fresh: list[_Wanted] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._common: asyncio.Task[None] | None = None
         self._spare: list[Connection] = []
+        self._lent: set[Connection] = set()
 
     async def read(self, key: str, after: str, timeout: float) -> list[Any]:
         """Wait for entries after this one; `StoreUnavailable` or `ReplyError` where that cannot be."""
-        wanted = self._wanted.get(key)
-        if wanted is None or wanted.after != after:
-            wanted = self._wanted[key] = _Wanted(after)
-            self._ask_for(key)
+        wanted = self._wanted.get((key, after))
+        if wanted is None:
+            wanted = self._wanted[key, after] = _Wanted(key, after)
+            self._ask_for(wanted)
         await wanted.wait(timeout)
         if not wanted.found.done():
             # It is read on for a reader that comes back with the same question.
             return []
-        if self._wanted.get(key) is wanted:
-            del self._wanted[key]
+        self._forget(wanted)
         return wanted.found.result()
 
     def close(self) -> None:
         """Hang up."""
         for task in self._tasks:
             task.cancel()
-        for connection in self._spare:
+        for connection in (*self._spare, *self._lent):
             connection.close()
         self._spare.clear()
 
-    def _ask_for(self, key: str) -> None:
-        self._fresh.append(key)
+    def _ask_for(self, wanted: _Wanted) -> None:
+        self._fresh.append(wanted)
         if len(self._fresh) == 1:
             asyncio.get_running_loop().call_soon(self._begin)
+
+    def _forget(self, wanted: _Wanted) -> None:
+        if self._wanted.get((wanted.key, wanted.after)) is wanted:
+            del self._wanted[wanted.key, wanted.after]
 
     def _begin(self) -> None:
         """Read what was asked for in this turn, and what is silent with all others that are."""
@@ -115,61 +123,65 @@ class Streams:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _read_fresh(self, keys: Sequence[str]) -> None:
+    async def _read_fresh(self, wanted: Sequence[_Wanted]) -> None:
         """Read streams until one of them has something; the others are asked for again, if that is needed."""
-        wanted = await self._read(keys, FRESH)
-        for key, each in wanted.items():
-            if self._wanted.get(key) is each and not each.common and not each.found.done():
-                self._ask_for(key)
+        await self._read(wanted, FRESH)
+        for each in wanted:
+            if not each.common and not each.found.done() and each.until > time.monotonic():
+                self._ask_for(each)
 
     async def _read_common(self) -> None:
         """Read all that is silent, for as long as anybody wants to."""
         while self._wanted:
             now = time.monotonic()
-            for key, each in list(self._wanted.items()):
+            for each in list(self._wanted.values()):
                 if each.until < now:
-                    del self._wanted[key]
+                    self._forget(each)
                 each.common = each.common or now - each.since > SILENCE
-            silent = [key for key, each in self._wanted.items() if each.common and not each.found.done()]
+            silent = [each for each in self._wanted.values() if each.common and not each.found.done()]
             if silent:
                 await self._read(silent, COMMON)
             else:
                 await asyncio.sleep(SILENCE)
 
-    async def _read(self, keys: Sequence[str], block: float) -> dict[str, _Wanted]:
-        """Wait until one of these streams has what is wanted of it; give what was wanted of each."""
-        wanted = {key: self._wanted[key] for key in keys if key in self._wanted}
-        if not wanted:
-            return wanted
-        connection = self._spare.pop() if self._spare else self._board.parked(keys[0])
-        afters = (each.after for each in wanted.values())
-        begun = time.monotonic()
-        command = ("XREAD", "COUNT", COUNT, "BLOCK", round(block * 1000), "STREAMS", *wanted, *afters)
+    async def _read(self, wanted: Sequence[_Wanted], block: float) -> None:
+        """Wait until one of these streams has what is wanted of it, but only for so many seconds."""
+        begun, ordered = time.monotonic(), sorted(wanted, key=lambda each: each.order)
+        streams = [*(each.key for each in ordered), *(each.after for each in ordered)]
+        command = ("XREAD", "COUNT", COUNT, "BLOCK", round(block * 1000), "STREAMS", *streams)
         try:
-            async with asyncio.timeout(block + ANSWER_PATIENCE):
-                answer = await connection.call(*command)
-        except (StoreUnavailable, ReplyError, TimeoutError) as error:
-            connection.close()
-            silent = StoreUnavailable("the store does not answer: it was silent for too long")
-            for key, each in wanted.items():
-                each.fail(silent if isinstance(error, TimeoutError) else error)
-                if self._wanted.get(key) is each:
-                    del self._wanted[key]
-            return {}
-        except BaseException:
-            connection.close()
-            raise
-        self._give_back(connection)
-        for each in wanted.values():
-            each.silent = max(each.silent, begun)
+            answer = await self._call(command, block + ANSWER_PATIENCE)
+        except (StoreUnavailable, ReplyError) as error:
+            for each in wanted:
+                each.fail(error)
+                self._forget(each)
+            return
+        # Of a stream that is wanted twice, whoever wants more of it has the first answer.
+        answers: dict[str, list[list[Any]]] = {}
         for key, entries in answer or ():
-            found = wanted[key.decode()].found
-            if not found.done():
-                found.set_result(entries)
-        return wanted
+            answers.setdefault(key.decode(), []).append(entries)
+        for each in ordered:
+            if not (found := answers.get(each.key)):
+                each.silent = max(each.silent, begun)
+            elif (entries := found.pop(0)) and not each.found.done():
+                each.found.set_result(entries)
 
-    def _give_back(self, connection: Connection) -> None:
+    async def _call(self, command: tuple[Any, ...], patience: float) -> Any:
+        """Send a command that blocks, on a connection that nobody else uses meanwhile."""
+        connection = self._spare.pop() if self._spare else self._board.parked(command[-1])
+        self._lent.add(connection)
+        try:
+            async with asyncio.timeout(patience):
+                answer = await connection.call(*command)
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, TimeoutError):
+                raise StoreUnavailable("the store does not answer: it was silent for too long") from None
+            raise
+        finally:
+            self._lent.discard(connection)
         if len(self._spare) < SPARE:
             self._spare.append(connection)
         else:
             connection.close()
+        return answer
