@@ -256,10 +256,11 @@ class House(Speaking):
         """Do what the clock asks for; answer the next moment that matters."""
         with self._verb(now, dice):
             swept = self._sweep(SWEPT_PER_TICK)
-        next_at = self.now if swept == SWEPT_PER_TICK else self.next_at()
-        return Moment(self.now, next_at, self._idle_until(next_at))
+        if swept == SWEPT_PER_TICK:
+            return Moment(self.now, self.now, self.now)
+        return Moment(self.now, self.next_at(), self.idle_until())
 
-    def _idle_until(self, next_at: int | None) -> int | None:
+    def idle_until(self) -> int | None:
         """Tell up to when there is nothing to do if nothing happens; now, while somebody is to be told."""
         batches = self.batches.all.values()
         if self.outbox.due or any(batch.unsent or batch.work(self.now) for batch in batches):
@@ -267,7 +268,9 @@ class House(Speaking):
         ages = [job.ended_at for job in self.jobs.values() if self._may_be_swept(job)]
         ages += [batch.aged_at for batch in batches]
         moments = [age + self.settings.retention for age in ages]
-        return min(moments if next_at is None else [*moments, next_at], default=None)
+        if (next_at := self.next_at()) is not None:
+            moments.append(next_at)
+        return min(moments, default=None)
 
     def _may_be_swept(self, job: Job) -> bool:
         """Tell whether a job goes when it is old: not one of a batch, or of which something is to be told."""

@@ -299,7 +299,8 @@ class Foresight:
             full = len(entries) >= FULL_PAGE
             if full and self.now - entries[-1].now > LAG:
                 return
-            await self._rest(0 if full or not picture.settled else PAUSE)
+            if entries:
+                await self._rest(0 if full or not picture.settled else PAUSE)
 
     async def _rest(self, longest: float) -> None:
         """Let changes gather, unless somebody wants to hear at once."""

@@ -12,6 +12,7 @@ import asyncio
 import time
 from collections.abc import Coroutine, Sequence
 from typing import Any
+from zlib import crc32
 
 from maitred.errors import StoreUnavailable
 from maitred.store.valkey.board import Board
@@ -23,9 +24,9 @@ COUNT = 256
 COMMON = 2.0
 SILENCE = 1.5
 FRESH = 5.0
-# How many streams are read at once before they were silent, and how many connections are kept for that.
-TOGETHER = 64
-SPARE = 8
+# How many groups of streams there are, and how many connections each of them keeps for the next read.
+GROUPS = 8
+SPARE = 2
 # How long a stream is read on for a reader that has not come back yet.
 LINGER = 5.0
 # Whoever waits for less than this has to read alone: its silence would be proved too late.
@@ -42,15 +43,12 @@ class _Wanted:
 
     def __init__(self, key: str, after: str) -> None:
         self.key, self.after = key, after
+        # Its place in a read, where the same stream may be wanted from two entries on.
+        self.order = (key, [int(part) for part in after.split("-")])
         self.since = time.monotonic()
         self.until = self.silent = 0.0
         self.common = False
         self.found: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
-
-    @property
-    def order(self) -> tuple[str, list[int]]:
-        """Its place in a read, where the same stream may be wanted from two entries on."""
-        return self.key, [int(part) for part in self.after.split("-")]
 
     async def wait(self, timeout: float) -> None:
         """Wait until something is found, or so long and until it is proved that there was nothing before."""
@@ -68,7 +66,23 @@ class _Wanted:
 
 
 class Streams:
-    """The streams of one server that are read in this process."""
+    """All streams that are read in this process, in a few groups: an entry begins the read of one anew."""
+
+    def __init__(self, board: Board) -> None:
+        self._groups = [_Group(board) for _ in range(GROUPS)]
+
+    async def read(self, key: str, after: str, timeout: float) -> list[Any]:
+        """Wait for entries after this one; `StoreUnavailable` or `ReplyError` where that cannot be."""
+        return await self._groups[crc32(key.encode()) % GROUPS].read(key, after, timeout)
+
+    def close(self) -> None:
+        """Hang up."""
+        for group in self._groups:
+            group.close()
+
+
+class _Group:
+    """Some streams of one server."""
 
     def __init__(self, board: Board) -> None:
         self._board = board
@@ -80,7 +94,7 @@ class Streams:
         self._lent: set[Connection] = set()
 
     async def read(self, key: str, after: str, timeout: float) -> list[Any]:
-        """Wait for entries after this one; `StoreUnavailable` or `ReplyError` where that cannot be."""
+        """Wait for entries after this one, for all who ask for the same."""
         wanted = self._wanted.get((key, after))
         if wanted is None:
             wanted = self._wanted[key, after] = _Wanted(key, after)
@@ -112,8 +126,7 @@ class Streams:
     def _begin(self) -> None:
         """Read what was asked for in this turn, and what is silent with all others that are."""
         fresh, self._fresh = self._fresh, []
-        for first in range(0, len(fresh), TOGETHER):
-            self._start(self._read_fresh(fresh[first : first + TOGETHER]))
+        self._start(self._read_fresh(fresh))
         if self._common is None or self._common.done():
             self._common = self._start(self._read_common())
 
