@@ -1,4 +1,4 @@
-"""Up to when a queue can be left alone: nothing falls due there, nothing gets old, and nobody is to be told."""
+"""Up to when a queue can be left alone: nothing falls due or gets old there, and nobody is to be told."""
 
 import pytest
 
