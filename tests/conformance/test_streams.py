@@ -13,6 +13,7 @@ from maitred.errors import StoreUnavailable
 from maitred.store.port import Store, Stores
 from maitred.store.valkey import calls, streams
 from tests.conftest import SERVERS, Servers, connect
+from tests.waiting import eventually
 
 QUEUES = 30
 # How long a reader waits before it asks again, in seconds.
@@ -42,6 +43,14 @@ async def hurried(
 
 async def put(store: Store, id: str = "a") -> None:
     await store.put([Order(id, Submitter("user", "1"), "command", b"")])
+
+
+async def answers(store: Store) -> bool:
+    try:
+        await store.settings()
+    except StoreUnavailable:
+        return False
+    return True
 
 
 async def begin(store: Store) -> str:
@@ -125,6 +134,7 @@ async def test_whoever_waits_is_told_that_the_store_was_lost_and_can_ask_again(
     assert not await hurried["q0"].news(lasts["q0"], TURN)
     async with Redis.from_url(servers.url(kind)) as client:
         await client.client_kill_filter(_type="normal", skipme=True)
+    await eventually(lambda: answers(hurried["q0"]))
     for store in hurried.values():
         await put(store)
     assert [len(entries) for entries in await asyncio.gather(*waiting)] == [1] * QUEUES
