@@ -57,7 +57,7 @@ def test_the_key_is_read_from_a_file(served: Terminal, tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         (("--role", "king"), "role"),
-        (("--role", "submitter"), "needs submitters"),
+        (("--role", "submitter"), "submitters must be named"),
         (("--role", "viewer", "--expires", "soon"), "--expires"),
     ],
 )

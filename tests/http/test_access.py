@@ -234,21 +234,30 @@ async def test_a_key_that_is_revoked_or_replaced_is_good_no_longer(guarded: Plac
     assert is_problem(await guarded.asks(admin, "DELETE", "/api/v1/keys/nobody"), 404, "unknown-key")
 
 
-async def test_keys_that_make_no_sense_are_refused(place: Place) -> None:
-    for asked in (
-        {},
-        {"role": "king"},
-        {"role": "submitter"},
-        {"role": "submitter", "submitters": ["ada"]},
-        {"role": "submitter", "submitters": ["user:"]},
-        {"role": "viewer", "submitters": ["user:1"]},
-        {"role": "admin", "queues": ["q"]},
-        {"role": "viewer", "queues": [""]},
-        {"role": "viewer", "name": "a\nb"},
-        {"role": "viewer", "expires_in": 0},
-        {"role": "viewer", "more": 1},
-    ):
-        assert is_problem(await place.http.post("/api/v1/keys", json=asked), 422, "invalid"), asked
+@pytest.mark.parametrize(
+    ("asked", "faults"),
+    [
+        ({}, {"role": "is required"}),
+        ({"role": "king"}, {"role": "viewer, submitter, operator or admin"}),
+        ({"role": "submitter", "expires_in": 0}, {"submitters": "user:ID", "expires_in": "above 0"}),
+        ({"role": "submitter", "submitters": ["ada"]}, {"submitters.0": "user:ID"}),
+        ({"role": "submitter", "submitters": ["user:"]}, {"submitters.0": "user:ID"}),
+        ({"role": "viewer", "submitters": ["user:1"]}, {"submitters": "submitter only"}),
+        ({"role": "admin", "queues": ["q"], "name": 7}, {"queues": "role admin", "name": "printable text"}),
+        ({"role": "viewer", "queues": [""]}, {"queues.0": "name of a queue"}),
+        ({"role": "viewer", "queues": "q"}, {"queues": "a list"}),
+        ({"role": "viewer", "name": "a\nb"}, {"name": "printable text"}),
+        ({"role": "viewer", "more": 1}, {"more": "not a field"}),
+    ],
+)
+async def test_a_key_that_makes_no_sense_has_an_entry_for_each_fault(
+    place: Place, asked: dict[str, Any], faults: dict[str, str]
+) -> None:
+    answer = await place.http.post("/api/v1/keys", json=asked)
+    assert is_problem(answer, 422, "invalid"), asked
+    told = {fault["path"]: fault["message"] for fault in answer.json()["errors"]}
+    assert told.keys() == faults.keys(), told
+    assert all(words in told[path] for path, words in faults.items()), told
     assert not await place.desk.keys.any_made()
 
 
@@ -424,7 +433,7 @@ async def test_a_submitter_has_batches_of_its_own_only(guarded: Place) -> None:
     added = await guarded.asks(key, "PUT", f"{QUEUE}/jobs", body("k", batch=others["id"]))
     assert is_problem(added, 403, "forbidden")
     listed = (await guarded.asks(key, "GET", f"{QUEUE}/batches")).json()
-    assert ([each["id"] for each in listed["items"]], listed["total"]) == ([mine["id"]], None)
+    assert ([each["id"] for each in listed["items"]], listed["total"]) == ([mine["id"]], 1)
     added = await guarded.asks(key, "POST", f"{QUEUE}/batches/{mine['id']}/jobs", [{"key": "k", "run": run}])
     assert added.json()["items"][0]["band"] == "scheduled"
 
