@@ -219,12 +219,16 @@ async def test_the_first_key_is_made_over_http_and_ends_the_open_house(place: Pl
 async def test_a_key_that_is_revoked_or_replaced_is_good_no_longer(guarded: Place) -> None:
     admin, viewer = guarded.keys["admin"], guarded.keys["viewer"]
     id = viewer.split("_")[1]
-    renewed = await guarded.asks(admin, "POST", f"/api/v1/keys/{id}/rotate", {"new_key": True})
+    renewed = await guarded.asks(admin, "POST", f"/api/v1/keys/{id}/rotate")
     new = renewed.json()["key"]
     assert is_problem(await guarded.asks(viewer, "GET", QUEUE), 401, "unauthorized")
     assert (await guarded.asks(new, "GET", QUEUE)).status_code == 200
-    only_secret = await guarded.asks(admin, "POST", f"/api/v1/keys/{id}/rotate", {})
+    sent = {"new_key": False}
+    only_secret = await guarded.asks(admin, "POST", f"/api/v1/keys/{id}/rotate", sent)
     assert only_secret.json().get("key") is None
+    assert only_secret.json()["secrets"][1]["secret"] == renewed.json()["secrets"][0]["secret"]
+    local = await guarded.asks(admin, "POST", "/api/v1/keys/local/rotate")
+    assert (local.status_code, local.json().get("key")) == (200, None)
     assert (await guarded.asks(new, "GET", QUEUE)).status_code == 200
     assert (await guarded.asks(admin, "DELETE", f"/api/v1/keys/{id}")).status_code == 204
     assert is_problem(await guarded.asks(new, "GET", QUEUE), 401, "unauthorized")

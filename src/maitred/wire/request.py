@@ -98,10 +98,14 @@ class CheckBody(_Small):
 
 
 class RotateBody(_Small):
-    """For how many seconds more the secret that was good so far signs beside the new one."""
+    """For how many seconds more the secret that was good so far signs, and if there is a new key too."""
 
     keep: Annotated[float, Field(ge=0, le=30 * 86_400)] = 86_400.0
-    new_key: bool = Field(False, description="Also make a new key; the one before is no longer good.")
+    new_key: bool | None = Field(
+        None,
+        description="Whether there is a new key too, and the one before is no longer good. If nothing is "
+        "said there is, but for `local`, which has none.",
+    )
 
 
 class KeyBody(_Small):
