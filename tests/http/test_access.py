@@ -483,7 +483,9 @@ async def test_every_change_is_in_the_audit_log(guarded: Place) -> None:
     assert told == [("cancel", id, 200), ("pause", None, 403), ("jobs", id, 201)]
     last = log["items"][0]
     assert (last["by"], last["name"], last["queue"]) == (submitter.split("_")[1], "the submitter", "q")
-    assert (last["address"], log["total"]) == ("127.0.0.1", None)
+    assert (last["address"], log["total"]) == ("127.0.0.1", 3)
+    whole = (await guarded.asks(admin, "GET", "/api/v1/audit?limit=3")).json()
+    assert whole == log, "a page that is just full is the last one"
     page = (await guarded.asks(admin, "GET", "/api/v1/audit?limit=2")).json()
     rest = (await guarded.asks(admin, "GET", f"/api/v1/audit?limit=2&cursor={page['next']}")).json()
     assert page["items"] + rest["items"] == log["items"]
