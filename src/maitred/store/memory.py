@@ -479,6 +479,10 @@ class MemoryKeyring:
         earlier = (each for each in reversed(self._notes) if int(each[0].partition("-")[2]) < end)
         return list(islice(earlier, limit))
 
+    async def noted(self) -> int:
+        """Count the notes."""
+        return len(self._notes)
+
 
 class MemoryStores:
     """All queues of one process."""
