@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from maitred.core.job import Finish
 from maitred.core.notices import LOCKED_FOR
 from maitred.core.settings import SECOND
 from maitred.errors import ForgedWebhook, StoreUnavailable, UnknownJob
@@ -220,7 +221,9 @@ async def test_an_end_that_was_undone_by_a_retry_is_told_as_it_was(
 ) -> None:
     id = await errands.submits("k", address.at("/r", Reply(200)))
     await errands.works()
-    await errands.ends(id, "exit")
+    await errands.hears()
+    lease = errands.running.pop(id).lease
+    await errands.store.finish("w", [Finish(lease, "exit", "exit status 1", b'{"exit":1}')])
     await errands.store.retry(id)
     await errands.hears()
     await errands.courier().work_off()
@@ -230,6 +233,12 @@ async def test_an_end_that_was_undone_by_a_retry_is_told_as_it_was(
         ("job.ended", None, "exit"),
         ("job.requeued", "waiting", "retried"),
         ("job.started", "running", None),
+    ]
+    assert [(each["data"]["message"], each["data"]["result"]) for each in told(address)] == [
+        (None, None),
+        ("exit status 1", {"exit": 1}),
+        (None, None),
+        (None, None),
     ]
 
 

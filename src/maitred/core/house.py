@@ -163,6 +163,8 @@ class House(Speaking):
             if not hold or hold.stopping in SETTLED:
                 lost.append(result.lease)
             if me and hold:
+                if hold.stopping in SETTLED:
+                    self._add_to_end(me, hold, result)
                 self._unhand(me, hold)
                 ended.append(Ending(hold, result, number))
         starts = [

@@ -21,7 +21,10 @@ SAID_CHARACTERS = 500
 
 
 class Notice(NamedTuple):
-    """Something to be told, as it was at that moment. `number` is unique in the queue and never changes."""
+    """Something to be told, as it was at that moment. `number` is unique in the queue and never changes.
+
+    `message` and `result` are those of an end from which the job has gone on since.
+    """
 
     number: int
     kind: NoticeKind
@@ -31,6 +34,8 @@ class Notice(NamedTuple):
     worker: str
     code: str
     tries: int = 0
+    message: str = ""
+    result: bytes = b""
 
 
 class Delivery(NamedTuple):
@@ -94,6 +99,14 @@ class Outbox:
                 if each.notice.kind != "ended":
                     del waiting[at]
                     break
+
+    def keep_end(self, job: Job) -> None:
+        """Let a notice of the job's end have what the record will lose when the job goes on."""
+        waiting = self.pending.get(job.id, [])
+        for index, (record, notice) in enumerate(waiting):
+            if (record, notice.kind, notice.at) == (job.record, "ended", job.ended_at):
+                kept = notice._replace(message=job.message, result=job.result)
+                waiting[index] = Pending(record, kept)
 
     def untold(self, job: Job) -> int:
         """Count what is still to be told of this version."""

@@ -4,8 +4,9 @@
 
 notices = {}
 
--- record, number, kind, when, attempt, stage, worker, code
-local NOTICE = '<c8dc1dHBHc0Bc0'
+-- record, number, kind, when, attempt, stage, worker, code; then, of an end from which the job has gone on, its message
+-- and result
+local NOTICE, GONE_ON = '<c8dc1dHBHc0Bc0', '<I4c0I4c0'
 -- Of the first notice of a job: how often it was tried, and token and owner of its lock, if it has one.
 local LOCK = '<HBc0Hc0'
 local ENDED = 'e'
@@ -53,6 +54,20 @@ function notices.add(q, r, kind, code)
   if count == 1 then call('ZADD', q.prefix .. K.NoticesDue, q.now_text, r.id) end
   if count > C.MOST_NOTICES then push_out(q, key) end
   tell.noticed(q)
+end
+
+-- Lets a notice of a job's end have what the record will lose when the job goes on.
+function notices.keep_end(q, r)
+  if extra_of(q, r).untold == 0 then return end
+  local key = q.prefix .. K.Notices .. r.id
+  for i, bytes in ipairs(call('LRANGE', key, 0, -1)) do
+    local record, _, kind, at, _, _, _, _, size = struct.unpack(NOTICE, bytes)
+    if record == r.key and kind == ENDED and at == r.ended then
+      local _, message, result = struct.unpack(END, r.tail)
+      call('LSET', key, i - 1, string.sub(bytes, 1, size - 1)
+        .. struct.pack(GONE_ON, #message, message, #result, result))
+    end
+  end
 end
 
 -- Tells nothing more of a job.
