@@ -2,7 +2,7 @@
 -- slots and crew, `Free.<crew>` the free slots of workers that serve the same, `Leases.<worker>` what it holds.
 -- Runs that can be made to give way are in `Yielding.<crew>/<class>`, those that are being stopped in
 -- `Credit.<crew>`; neither has those of a draining worker.
--- gives: live_of, note_stop, stop_confirmed, worker_at, save_worker, settle, list_free, forget_worker, extend, yielding, reach_of, yields_of, listing, list_run, is_blocked, unhand, free_of, held, job_of_run, all_leases, set_draining, lease_of, say_stop, say_lower, stop_run, stop, lower_run
+-- gives: live_of, note_stop, still_stops, stop_confirmed, worker_at, save_worker, settle, list_free, forget_worker, extend, yielding, reach_of, yields_of, listing, list_run, is_blocked, unhand, free_of, held, job_of_run, all_leases, set_draining, lease_of, say_stop, say_lower, stop_run, stop, lower_run
 
 local INFO = '<HBc0'
 
@@ -137,6 +137,11 @@ end
 
 local function is_blocked(q, id)
   return q.stops > 0 and call('HEXISTS', q.prefix .. K.Stopping, 'i' .. id) == 1
+end
+
+-- Whether a job has ended, and its run has not yet.
+local function still_stops(q, r)
+  return r.phase == 'E' and q.stops > 0 and call('HEXISTS', q.prefix .. K.Stopping, r.key) == 1
 end
 
 local function note_stop(q, record, id)

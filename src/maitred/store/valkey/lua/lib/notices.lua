@@ -77,13 +77,22 @@ function notices.drop(q, id)
   call('HDEL', q.prefix .. K.NoticeHeads, id)
 end
 
+-- Whether a notice tells of an end whose run is still being stopped: it may have a result soon.
+local function is_early(q, notice)
+  local record, _, kind = struct.unpack(NOTICE, notice)
+  local r = kind == ENDED and q.stops > 0 and job_at(q, record)
+  return r and still_stops(q, r)
+end
+
 -- Locks first notices that are due, the longest due first; answers {record, notice, tries} of each.
 function notices.lock(q, owner, token, limit)
   local due, until_when = q.prefix .. K.NoticesDue, q.now + C.LOCKED_FOR
   local found = {}
   for _, id in ipairs(call('ZRANGEBYSCORE', due, '-inf', q.now, 'LIMIT', 0, limit)) do
     local first = call('LINDEX', q.prefix .. K.Notices .. id, 0)
-    if first then
+    if first and is_early(q, first) then
+      call('ZADD', due, q.now + C.STOP_PATIENCE, id)
+    elseif first then
       local head, tries = call('HGET', q.prefix .. K.NoticeHeads, id), 0
       if head then tries = struct.unpack('<H', head) end
       call('HSET', q.prefix .. K.NoticeHeads, id, struct.pack(LOCK, tries, #token, token, #owner, owner))

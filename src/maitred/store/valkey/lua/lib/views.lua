@@ -1,7 +1,7 @@
 -- What readers are shown of a job: record, head, body, position, release, nonce, running versions, whether a
 -- live worker serves it and has a free slot, of its present run the start, the time granted and the class, what only
 -- some jobs have, the reasons that hold it, and whether it has ended before its run.
--- gives: page, still_stops, view, views, state_of
+-- gives: page, view, views, state_of
 
 local function service_of(q, need)
   q.service = q.service or {}
@@ -31,11 +31,6 @@ local function running_versions(q, r)
     if version.phase == 'R' then list[#list + 1] = version.version end
   end
   return list
-end
-
--- Whether a job has ended, and its run has not yet.
-local function still_stops(q, r)
-  return r.phase == 'E' and q.stops > 0 and call('HEXISTS', q.prefix .. K.Stopping, r.key) == 1
 end
 
 local function view(q, r, body, position)
