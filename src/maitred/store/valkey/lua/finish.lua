@@ -97,7 +97,7 @@ local function end_plain(q, w, leases, args, lost)
     local at, bytes = lease.at, kept[i]
     if not bytes or SETTLED[lease.stopping] then
       lost[#lost + 1] = lease.record
-      add_to_end(q, w, lease, args[at + 6], args[at + 4])
+      speech.add_to_end(q, w, lease, args[at + 6], args[at + 4])
     elseif q.settings.staged or args[at + 5] ~= '' or string.byte(bytes, FLAGS_AT) >= EXTRA
       or string.byte(args[at + 6]) == WITH_PROGRESS then
       rest[#rest + 1] = lease

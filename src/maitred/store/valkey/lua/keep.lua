@@ -8,7 +8,7 @@ verb.keep = function(keys, args)
   catch_up(q)
   local w = worker_at(q, args[3])
   local lease = held(w, { args[4], args[5] }, 1, 2)[1]
-  local r = lease and job_of_run(q, w, lease)
+  local r = lease and speech.job_of(q, w, lease)
   local size, named, files = 0, {}, {}
   for i = 6, #args, 3 do
     local name, kind, data = args[i], args[i + 1], args[i + 2]

@@ -10,7 +10,7 @@ verb.say = function(keys, args)
   local heard = {}
   local w = worker_at(q, args[3])
   for _, lease in ipairs((held(w, args, 4, 4))) do
-    local r = job_of_run(q, w, lease)
+    local r = speech.job_of(q, w, lease)
     if r then
       speech.say(q, r, args[lease.at + 3], lease.token, tonumber(args[lease.at + 2]))
       heard[#heard + 1] = (lease.at - 4) / 4

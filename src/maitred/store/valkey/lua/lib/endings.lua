@@ -1,5 +1,5 @@
 -- How a run and a job end, and how a job comes back to the line.
--- gives: log, end_run, add_to_end, end_job, cancel_job, end_for_space, expire, set_message, to_front, stand_in_line, stand, supersede, go_on, let_return, return_space, give_back, expire_due, catch_up
+-- gives: log, end_run, end_job, cancel_job, end_for_space, expire, set_message, to_front, stand_in_line, stand, supersede, go_on, let_return, return_space, give_back, expire_due, catch_up
 
 local function run_entry(q, stage, version, attempt, worker, start, code)
   return struct.pack('<BI4HddHc0Bc0', stage, version, attempt, start, q.now, #worker, worker, #code, code)
@@ -37,18 +37,6 @@ local function end_run(q, record, bytes, lease, code, message, result)
   return 'E' .. string.sub(bytes, 2, ENDED_AT - 1) .. struct.pack('<d', q.now)
     .. string.sub(bytes, ENDED_AT + 8, at - 1) .. end_entry(code, message, result)
     .. string.sub(bytes, runs) .. run_entry(q, stage, version, attempt, worker, lease.start, code)
-end
-
--- Adds what a cancelled run had done to its record; how and when that ended stays as it is.
-local function add_to_end(q, w, lease, words, result)
-  local r = job_of_run(q, w, lease)
-  if not r then return end
-  speech.say(q, r, words)
-  local code, message, known = struct.unpack(END, r.tail)
-  if known == '' and result ~= '' and not q.settings.staged then
-    set_end(r, code, message, result)
-    touch(q, r)
-  end
 end
 
 -- Gives a job's space back, once.

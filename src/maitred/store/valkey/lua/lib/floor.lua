@@ -2,7 +2,7 @@
 -- slots and crew, `Free.<crew>` the free slots of workers that serve the same, `Leases.<worker>` what it holds.
 -- Runs that can be made to give way are in `Yielding.<crew>/<class>`, those that are being stopped in
 -- `Credit.<crew>`; neither has those of a draining worker.
--- gives: live_of, note_stop, still_stops, stop_confirmed, worker_at, save_worker, settle, list_free, forget_worker, extend, yielding, reach_of, yields_of, listing, list_run, is_blocked, unhand, free_of, held, job_of_run, all_leases, set_draining, lease_of, say_stop, say_lower, stop_run, stop, lower_run
+-- gives: live_of, note_stop, stop_confirmed, worker_at, save_worker, settle, list_free, forget_worker, extend, yielding, reach_of, yields_of, listing, list_run, is_blocked, unhand, free_of, held, all_leases, set_draining, lease_of, say_stop, say_lower, stop_run, stop, lower_run
 
 local INFO = '<HBc0'
 
@@ -139,11 +139,6 @@ local function is_blocked(q, id)
   return q.stops > 0 and call('HEXISTS', q.prefix .. K.Stopping, 'i' .. id) == 1
 end
 
--- Whether a job has ended, and its run has not yet.
-local function still_stops(q, r)
-  return r.phase == 'E' and q.stops > 0 and call('HEXISTS', q.prefix .. K.Stopping, r.key) == 1
-end
-
 local function note_stop(q, record, id)
   call('HSET', q.prefix .. K.Stopping, record, id)
   call('HINCRBY', q.prefix .. K.Stopping, 'i' .. id, 1)
@@ -206,13 +201,6 @@ local function held(w, args, first, step)
     end
   end
   return found, lost
-end
-
--- The job that a run speaks for: one that was cancelled is so until it goes on; nil if it is no longer the run's.
-local function job_of_run(q, w, lease)
-  local r = job_at(q, lease.record)
-  if not r or not SETTLED[lease.stopping] then return r end
-  return lease.stopping == 'cancelled' and r.phase == 'E' and r.worker == w.name and r or nil
 end
 
 local function all_leases(w)

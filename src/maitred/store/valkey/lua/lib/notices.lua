@@ -81,7 +81,7 @@ end
 local function is_early(q, notice)
   local record, _, kind = struct.unpack(NOTICE, notice)
   local r = kind == ENDED and q.stops > 0 and job_at(q, record)
-  return r and still_stops(q, r)
+  return r and speech.goes_on(q, r)
 end
 
 -- Locks first notices that are due, the longest due first; answers {record, notice, tries} of each.

@@ -50,7 +50,7 @@ local function view(q, r, body, position)
   local service = service_of(q, r.need)
   local extra = has(r, EXTRA) and encode_extra(extra_of(q, r)) or ''
   return { r.record, encode_job(r), body or '', position or -1, release, nonce, running_versions(q, r),
-    service[1], service[2], started, granted, holding, extra, holds_of(q, r), still_stops(q, r) and 1 or 0 }
+    service[1], service[2], started, granted, holding, extra, holds_of(q, r), speech.goes_on(q, r) and 1 or 0 }
 end
 
 local function views(q, records, first_position)
