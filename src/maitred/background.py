@@ -1,8 +1,8 @@
 """A loop in a thread of its own, for programs that have none: what blocks there runs here.
 
 The thread is started at first use, serves the whole process and all its threads, and does not keep it alive.
-A process that was forked starts its own. What has coroutines as methods gets a sync face by `Blocking`, each method made
-from the one that it has: with its arguments, its answer and its errors.
+A process that was forked starts its own. What has coroutines as methods gets a sync face by `Blocking`, each
+method made from the one that it has: with its arguments, its answer and its errors.
 """
 
 import asyncio
