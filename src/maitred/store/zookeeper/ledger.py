@@ -74,6 +74,14 @@ class Ledger:
     async def open(self) -> None:
         """Connect, and make the fixed nodes of the tree where they are missing; StoreUnavailable."""
         await self.session.open()
+        try:
+            await self._make_fixed()
+        except BaseException:
+            # Whoever cannot open it does not close it either.
+            await self.session.close()
+            raise
+
+    async def _make_fixed(self) -> None:
         fixed = [self.tree.batches, self.tree.jobs, self.tree.uuids, self.tree.states, self.tree.holds]
         fixed += [f"{self.tree.holds}/{kind}" for kind in HELD_KINDS]
         fixed += [self.tree.state(state) for state in self.tree.index_states(self.stages)]
