@@ -352,7 +352,7 @@ async def test_no_other_way_of_writing_an_id_reaches_anothers_job(guarded: Place
             ):
                 answer = await guarded.asks(key, method, f"{QUEUE}/jobs/{written}{what}")
                 assert answer.status_code in (403, 404, 405), (method, written, answer.text)
-        for version in ("1&version=2", "2&version=1", "+1", "%31", "01"):
+        for version in ("1&version=2", "2&version=1", "+1", "%31", "01", "0" * 16 + "1", "9" * 5_000):
             answer = await guarded.asks(key, "GET", f"{QUEUE}/jobs/{id}/output?version={version}")
             assert answer.status_code in (403, 422), version
     assert (await guarded.desk.store("q").snapshot()).jobs == before
