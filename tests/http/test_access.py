@@ -17,7 +17,8 @@ from maitred.service.desk import Desk
 from maitred.service.door import Door
 from maitred.service.keyring import Keys, Role
 from maitred.service.meter import Meter
-from maitred.store.memory import MemoryKeyring, MemoryStores
+from maitred.store.memory import MemoryStores
+from maitred.store.memory_keyring import MemoryKeyring
 from maitred.wire import KeyBody
 from tests.http.guest import HOST, body, is_problem
 from tests.http.house import House, events

@@ -8,7 +8,8 @@ import pytest
 from maitred.core.settings import DAY, SECOND
 from maitred.errors import UnknownKey
 from maitred.service.keyring import LOCAL, MOST_SECRETS, Keys
-from maitred.store.memory import MemoryKeyring, MemoryStores
+from maitred.store.memory import MemoryStores
+from maitred.store.memory_keyring import MemoryKeyring
 from maitred.store.port import Stores
 
 
