@@ -20,6 +20,10 @@ class MemoryKeyring:
         """Give all records by id."""
         return dict(self._records)
 
+    async def get(self, id: str) -> bytes | None:
+        """Give one record."""
+        return self._records.get(id)
+
     async def change(self, id: str, old: bytes | None, new: bytes | None) -> bool:
         """Put a new record in the place of an old one."""
         if self._records.get(id) != old:
