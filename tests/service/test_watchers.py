@@ -12,6 +12,7 @@ from maitred.core.job import Submitter
 from maitred.core.output import Output, Part, Saying
 from maitred.service.batch_watch import BatchWatchers
 from maitred.service.telling import Telling, Told
+from maitred.service.watch import Watch
 from maitred.service.watchers import Watchers
 from maitred.store.port import Store
 from tests.service.lookout import Lookout
@@ -78,18 +79,25 @@ async def rest(watch: Telling) -> list[Told]:
     return told
 
 
-async def test_an_end_that_comes_while_output_is_read_is_told_with_the_result(lookout: Lookout) -> None:
-    slow = Slow(lookout.store)
+@contextlib.asynccontextmanager
+async def watched(lookout: Lookout, slow: Slow) -> AsyncIterator[tuple[str, Watch, Watchers]]:
+    """Watch a job that runs."""
     watchers = Watchers(slow, lookout.foresight)
     await lookout.works(1)
     id = await lookout.submit("mine")
     await lookout.starts()
-    lease = lookout.held[id].lease
     async with at_work(watchers):
         watch = await watchers.open(id)
         assert watch
+        yield id, watch, watchers
+
+
+async def test_an_end_that_comes_while_output_is_read_is_told_with_the_result(lookout: Lookout) -> None:
+    slow = Slow(lookout.store)
+    async with watched(lookout, slow) as (id, watch, _):
         with slow.keeping_back():
-            await lookout.store.say("w", [Saying(lease, (Part("stdout", b"one"),), 0)])
+            saying = Saying(lookout.held[id].lease, (Part("stdout", b"one"),), 0)
+            await lookout.store.say("w", [saying])
             await asyncio.wait_for(slow.asked.wait(), 20)
             await lookout.ends(id)
             await lookout.heard()
@@ -100,13 +108,7 @@ async def test_an_end_that_comes_while_output_is_read_is_told_with_the_result(lo
 
 async def test_an_end_that_comes_while_all_are_told_anew_is_told_too(lookout: Lookout) -> None:
     slow = Slow(lookout.store)
-    watchers = Watchers(slow, lookout.foresight)
-    await lookout.works(1)
-    id = await lookout.submit("mine")
-    await lookout.starts()
-    async with at_work(watchers):
-        watch = await watchers.open(id)
-        assert watch
+    async with watched(lookout, slow) as (id, watch, watchers):
         with slow.keeping_back():
             watchers.missed()
             await asyncio.wait_for(slow.asked.wait(), 20)

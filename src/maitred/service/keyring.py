@@ -168,7 +168,7 @@ class Keys:
                 return new
 
     async def _one(self, id: str) -> tuple[bytes, Key]:
-        """Give a key as it is written, and as it is now; `UnknownKey`, or `StoreError` if none can read it."""
+        """Give a key as it is written, and as it is now; `UnknownKey`, `StoreError` if none can read it."""
         written = await self._keyring.get(id)
         if written is None and id == LOCAL:
             await self._keyring.change(LOCAL, None, encode_json(self._new_local()))
