@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from maitred.core.invariants import violations
-from maitred.core.job import Band, Finish, Lease, Order, Start, Stop
+from maitred.core.job import Band, Finish, Lease, Order, Put, Start, Stop
 from maitred.core.reason import Reason, waiting_for
 from maitred.core.settings import SECOND, Settings
 from maitred.errors import OtherNonce, SettingsForbidden
@@ -178,6 +178,17 @@ async def test_a_full_queue_refuses_and_changes_nothing(party: Party) -> None:
     assert await party.submit("a", body=b"new") == "updated"
     await party.submit("a", body=b"")
     assert await party.store.snapshot() == before
+
+
+async def test_the_limit_of_a_submitter_holds_within_one_call(party: Party) -> None:
+    await party.store.configure(Settings(max_per_submitter=2))
+    orders = [Order(id, U1, NEED, b"") for id in "abc"]
+    orders += [Order("d", U2, NEED, b""), Order("e", U2, NEED, b"", band=Band.IMMEDIATE)]
+    answers = await party.store.put([*orders, Order("f", U2, NEED, b"")])
+    assert [put.outcome if isinstance(put, Put) else put for put in answers] == [
+        *("created", "created", "full-per_submitter"),
+        *("created", "created", "full-per_submitter"),
+    ]
 
 
 async def test_a_handler_that_nobody_ever_announced_is_refused_once_a_worker_has_been_there(

@@ -149,3 +149,13 @@ def test_every_verb_has_a_contract(verb: str) -> None:
     for part in ("args: now, dice", "answers: ", "flags:"):
         assert re.search(f"^-- {part}", header, re.MULTILINE), f"{verb} does not say its {part}"
     assert f"verb.{verb} = function(keys, args)" in header
+
+
+async def test_a_lease_is_not_searched_for_in_a_list(own_stores: Stores, client: "Redis") -> None:
+    store = own_stores.queue("q")
+    await store.configure(Settings())
+    await store.join("w", 8, [NEED])
+    await store.put([Order(f"{n}", U1, NEED, b"") for n in range(8)])
+    leases = f"{keys.prefix('q')}{keys.NAMES['Leases']}w"
+    assert await client.hlen(leases) == 8
+    assert await client.object("ENCODING", leases) == b"hashtable"

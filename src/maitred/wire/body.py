@@ -91,7 +91,7 @@ class StageRun(Strict):
     args: JsonObject
 
 
-_KINDS = ("handler", "command", "script", "args")
+_KINDS = {key: f"kind={key}" for key in ("handler", "command", "script", "args")}
 
 
 def _known_profile(name: str, info: ValidationInfo) -> str:
@@ -106,10 +106,13 @@ ProfileName = Annotated[str, text_of(PROFILE_BYTES), AfterValidator(_known_profi
 
 def _kind_of_run(run: object) -> str | None:
     """Tell runs apart by the first of these keys that they have."""
-    if isinstance(run, HandlerRun | CommandRun | ScriptRun | StageRun):
+    if isinstance(run, Strict):
         run = vars(run)
-    kind = next((key for key in _KINDS if key in run), None) if isinstance(run, dict) else None
-    return kind and f"kind={kind}"
+    if isinstance(run, dict):
+        for key, kind in _KINDS.items():
+            if key in run:
+                return kind
+    return None
 
 
 def class_of_the_queue(name: object, info: ValidationInfo) -> object:

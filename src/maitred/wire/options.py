@@ -53,10 +53,12 @@ def submitter_of(submitter: str | tuple[str, str]) -> dict[str, str]:
 
 def _plain(value: object) -> object:
     """Give a value as JSON has it; what comes in any mapping or sequence goes out in a plain one."""
+    if isinstance(value, str | int | float):
+        return value
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Mapping):
         return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
         return [_plain(part) for part in value]
     return value

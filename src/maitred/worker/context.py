@@ -2,7 +2,6 @@
 
 from collections.abc import MutableMapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from threading import Event, Lock
 from typing import Any
 
@@ -15,44 +14,51 @@ from maitred.worker.run import Run
 _making = Lock()
 
 
-class _Bell:
-    """Rings once, for whoever looks or waits in any thread; most runs end without either."""
-
-    __slots__ = ("_event", "rung")
-
-    def __init__(self) -> None:
-        self.rung = False
-        self._event: Event | None = None
-
-    def ring(self) -> None:
-        self.rung = True
-        if self._event:
-            self._event.set()
-
-    def wait(self, timeout: float | None) -> bool:
-        with _making:
-            event = self._event = self._event or Event()
-        # It may have rung before there was anything to set.
-        return self.rung or event.wait(timeout)
-
-
-@dataclass(frozen=True, slots=True)
 class RunningJob:
-    """The job that the current function was called for; `stage` is empty in a queue without stages.
+    """The job that the current function was called for.
 
     A function that blocks is not interrupted when its job is to stop. It looks at `cancelled` from time to
     time, or lets `wait_cancelled` pause for it, and returns; what it returns then is not kept.
     """
 
-    id: str
-    key: str
-    version: int
-    attempt: int
-    metadata: dict[str, str]
-    stage: str
-    _queue: str = field(repr=False, compare=False)
-    _run: Run = field(repr=False, compare=False)
-    _stop: _Bell = field(repr=False, compare=False)
+    # One is made for every run, and most are never looked at: what they show is found when it is asked for.
+    __slots__ = ("_body", "_queue", "_run", "_stop", "_stopped")
+
+    def __init__(self, queue: str, run: Run, body: dict[str, Any]) -> None:
+        self._queue, self._run, self._body = queue, run, body
+        self._stopped = False
+        self._stop: Event | None = None
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+        return self._run.start.id
+
+    @property
+    def key(self) -> str:
+        """The key that its submitter gave it."""
+        return str(self._body["key"])
+
+    @property
+    def version(self) -> int:
+        """Which version of the job this is."""
+        return self._run.start.version
+
+    @property
+    def attempt(self) -> int:
+        """Which try of this version, or of this stage, this is."""
+        return self._run.start.attempt
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What its submitter noted of it."""
+        return self._body.get("metadata") or {}
+
+    @property
+    def stage(self) -> str:
+        """The stage that it is in; empty in a queue without stages."""
+        need = self._run.start.need
+        return need.removeprefix(STAGE) if need.startswith(STAGE) else ""
 
     def progress(self, fraction: float, message: str = "") -> None:
         """Tell whoever watches how far the work is, from 0 to 1, and what it does; from any thread."""
@@ -68,11 +74,23 @@ class RunningJob:
     @property
     def cancelled(self) -> bool:
         """Whether the run is to stop, for whatever reason: a cancel, its time limit, a worker that ends."""
-        return self._stop.rung
+        return self._stopped
 
     def wait_cancelled(self, timeout: float | None = None) -> bool:
         """Wait until the run is to stop, at most so many seconds; tell whether it is."""
-        return self._stop.wait(timeout)
+        with _making:
+            stop = self._stop = self._stop or Event()
+        # It may have been told before there was anything to set.
+        return self._stopped or stop.wait(timeout)
+
+    def _tell_to_stop(self) -> None:
+        """Let whoever looks or waits know that the run is to stop."""
+        self._stopped = True
+        if self._stop:
+            self._stop.set()
+
+    def __repr__(self) -> str:
+        return f"RunningJob({self.id!r}, key={self.key!r}, version={self.version}, attempt={self.attempt})"
 
     def _say(self, stream: Stream, data: bytes) -> None:
         self._run.task.get_loop().call_soon_threadsafe(self._run.say, stream, data)
@@ -88,19 +106,7 @@ def current_job() -> RunningJob:
 
 def enter(queue: str, run: Run, body: dict[str, Any]) -> RunningJob:
     """Note the job for the context that runs it."""
-    start = run.start
-    stage = start.need.removeprefix(STAGE) if start.need.startswith(STAGE) else ""
-    job = RunningJob(
-        start.id,
-        body["key"],
-        start.version,
-        start.attempt,
-        body.get("metadata") or {},
-        stage,
-        queue,
-        run,
-        _Bell(),
-    )
+    job = RunningJob(queue, run, body)
     _current.set(job)
     return job
 
@@ -115,4 +121,4 @@ def name_job(_logger: object, _method: str, event: MutableMapping[str, Any]) -> 
 
 def tell_to_stop() -> None:
     """Let the job's function know that the run is to stop, wherever it looks."""
-    _current.get()._stop.ring()  # noqa: SLF001 - not for those who only run the job
+    _current.get()._tell_to_stop()  # noqa: SLF001 - not for those who only run the job

@@ -80,15 +80,18 @@ class Runner:
         """Let go of what is kept beside the runs."""
         self._undertaker.close()
 
-    async def run(self, run: Run) -> Outcome:
-        """Run a job to its end. Cancelling this stops it, and nothing but a stuck thread is left of it then.
+    def run(self, run: Run) -> Coroutine[Any, Any, Outcome]:
+        """Give what runs a job to its end; to be awaited at once, by the task that it is for.
 
-        It gives what was complete all the same, or what a command has printed; else it raises CancelledError.
+        Cancelling it stops the job, and nothing but a stuck thread is left of that then. It gives what was
+        complete all the same, or what a command has printed; else it raises CancelledError.
         """
+        # No coroutine itself, and neither is `_run`, since each one more costs every job.
+        body = decode_body(run.start.body)
+        return self._traced(run, body) if tracing.on() else self._run(run, body)
+
+    async def _traced(self, run: Run, body: dict[str, Any]) -> Outcome:
         start = run.start
-        body = decode_body(start.body)
-        if not tracing.on():
-            return await self._run(run, body)
         about: dict[str, str | int] = {"queue": self._queue, "job": start.id, "lease": run.name}
         with tracing.span(f"run {start.need}", "consumer", body.get("trace") or {}, **about) as span:
             outcome = await self._run(run, body)
@@ -97,7 +100,6 @@ class Runner:
             return outcome
 
     def _run(self, run: Run, body: dict[str, Any]) -> Coroutine[Any, Any, Outcome]:
-        """Give what runs a job; itself it is no coroutine, since each one more costs every job."""
         start = run.start
         job = enter(self._queue, run, body)
         if start.need == COMMAND:

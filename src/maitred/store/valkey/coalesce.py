@@ -6,8 +6,7 @@ nobody.
 """
 
 import asyncio
-import contextlib
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
 from maitred.core.job import Order
@@ -31,8 +30,11 @@ class Coalescer(Generic[Answer]):
         if len(orders) >= MOST:
             return await self._send(orders)
         if not self._under_way:
-            with self._on_the_way():
+            self._under_way += 1
+            try:
                 return await self._send(orders)
+            finally:
+                self._arrive()
         if self._jobs + len(orders) > MOST:
             self._depart()
         future: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
@@ -40,15 +42,10 @@ class Coalescer(Generic[Answer]):
         self._jobs += len(orders)
         return await future
 
-    @contextlib.contextmanager
-    def _on_the_way(self) -> Iterator[None]:
-        self._under_way += 1
-        try:
-            yield
-        finally:
-            self._under_way -= 1
-            if self._waiting and not self._under_way:
-                self._depart()
+    def _arrive(self) -> None:
+        self._under_way -= 1
+        if self._waiting and not self._under_way:
+            self._depart()
 
     def _depart(self) -> None:
         load, self._waiting, self._jobs = self._waiting, [], 0
@@ -60,10 +57,8 @@ class Coalescer(Generic[Answer]):
 
     async def _carry(self, load: "list[tuple[Sequence[Order], asyncio.Future[list[Answer]]]]") -> None:
         """Send one call for many; whatever it raises is raised to each of them."""
-        self._under_way -= 1
         try:
-            with self._on_the_way():
-                answers = await self._send([order for some, _ in load for order in some])
+            answers = await self._send([order for some, _ in load for order in some])
         except BaseException as error:
             for _, future in load:
                 if not future.done():
@@ -71,6 +66,8 @@ class Coalescer(Generic[Answer]):
             if not isinstance(error, Exception):
                 raise
             return
+        finally:
+            self._arrive()
         at = 0
         for some, future in load:
             if not future.done():

@@ -39,7 +39,9 @@ _HEAD = struct.Struct("<c5BI3Hidddddddd")
 _LEASE = struct.Struct("<16sddBBBd")
 _LEDGER = struct.Struct("<d")
 _SAID = struct.Struct("<BdddBI")
-_START = struct.Struct("<8s16sddIH")
+_START = struct.Struct("<8s16sddIHH")
+# What follows the need of a job that no stage or ledger has anything to say of.
+_NOTHING_MORE = bytes(4 + 4 + 2 + 8)
 _TOLD = struct.Struct("<8s16sd")
 _TYPED = struct.Struct("<8s16sHH")
 _RUN = struct.Struct("<BIHdd")
@@ -420,18 +422,22 @@ def decode_message(data: bytes) -> Message:
 
 def decode_start(data: bytes) -> Start:
     """Read a job that is handed to a worker."""
-    record, token, start, duration, version, attempt = _START.unpack_from(data, 1)
-    at = 1 + _START.size
-    length = data[at] | data[at + 1] << 8
-    id = text(data[at + 2 : at + 2 + length])
-    at += 2 + length
-    length = data[at] | data[at + 1] << 8
-    need = text(data[at + 2 : at + 2 + length])
-    reader = Reader(data, at + 2 + length)
+    record, token, start, duration, version, attempt, length = _START.unpack_from(data, 1)
+    begin = 1 + _START.size
+    at = begin + length
+    id = text(data[begin:at])
+    begin = at + 2
+    at = begin + (data[at] | data[at + 1] << 8)
+    need = text(data[begin:at])
+    lease = Lease(int.from_bytes(record, "big"), token)
+    if data.startswith(_NOTHING_MORE, at):
+        body = data[at + len(_NOTHING_MORE) :]
+        return Start(lease, id, version, attempt, need, body, int(start), int(duration))
+    reader = Reader(data, at)
     handed_on, identifiers = reader.take(4), reader.take(4)
     ledger, status = text(reader.take(2)), int(reader.number())
     return Start(
-        Lease(int.from_bytes(record, "big"), token),
+        lease,
         id,
         version,
         attempt,

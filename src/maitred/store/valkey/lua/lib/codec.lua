@@ -1,7 +1,7 @@
 -- Records as bytes. A record has a head of fixed shape, and a tail that only grows: code, message and result,
 -- then one entry per run. A change of shape here is a new SCHEMA.
 
-local call = redis.call
+local call, trunc = redis.call, math.floor
 local FRONT, IMMEDIATE, SCHEDULED, INTERACTIVE = 0, 1, 2, 4
 local OWN, ELASTIC, OLDER, BLOCKED, LACKING, PROVISIONED, EXEMPT, EXTRA = 1, 2, 4, 8, 16, 32, 64, 128
 -- How a run gives way: not at all, past the fastest cap, or first of all.
@@ -16,7 +16,9 @@ local HEAD = '<c1BBBBBI4HHHi4ddddddddHc0Hc0Hc0Hc0'
 local ENDED_AT, STRINGS_AT = 61, 85
 local END = '<Bc0I4c0I4c0'
 local NO_END = struct.pack(END, 0, '', 0, '', 0, '')
+-- A small hash with a value of more than 64 bytes is no list that is walked to find a lease, so they are padded.
 local LEASE = '<c16ddBBBdBc0Bc0'
+local PADDED_LEASE = LEASE .. string.rep('x', 20)
 local START = '<c1c8c16ddI4HHc0Hc0I4c0I4c0Hc0d'
 -- What only some jobs have: batch, profile, space needed, identifiers, their own hold, their id and the version of
 -- their state in the ledger's tree, how far their run says that it is, what files are kept of them, whether their
@@ -72,7 +74,7 @@ local function decode_lease(bytes)
 end
 
 local function encode_lease(l)
-  return struct.pack(LEASE, l.token, l.start, l.number, l.confirmed, l.level, l.kind, l.duration,
+  return struct.pack(PADDED_LEASE, l.token, l.start, l.number, l.confirmed, l.level, l.kind, l.duration,
     #l.lowered, l.lowered, #l.stopping, l.stopping)
 end
 
@@ -84,7 +86,8 @@ end
 -- Flags: a place of its own, elastic, whether an older version may still run, whether it waits for a stop, lacks space,
 -- has space, does not count against its submitter, and has more to it.
 local function has(r, flag)
-  return math.floor(r.flags / flag) % 2 == 1
+  local flags = r.flags
+  return flags >= flag and trunc(flags / flag) % 2 == 1
 end
 
 local function mark(r, flag, on)

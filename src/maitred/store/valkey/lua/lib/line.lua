@@ -57,12 +57,15 @@ local function enter(q, r, lane)
     add(q, q.prefix .. K.Expiry, string.format('%d', r.expires), r.key)
     if r.expires < q.expiry_at then q.expiry_at = r.expires end
   end
-  if r.flags >= EXEMPT and has(r, EXEMPT) then call('HINCRBY', q.prefix .. K.Exempt, r.submitter, 1) end
+  if has(r, EXEMPT) then
+    call('HINCRBY', q.prefix .. K.Exempt, r.submitter, 1)
+    q.exempts = true
+  end
 end
 
 -- One that does not count against its submitter waits no more.
 local function uncount_exempt(q, r)
-  if r.flags >= EXEMPT and has(r, EXEMPT) and call('HINCRBY', q.prefix .. K.Exempt, r.submitter, -1) == 0 then
+  if has(r, EXEMPT) and call('HINCRBY', q.prefix .. K.Exempt, r.submitter, -1) == 0 then
     call('HDEL', q.prefix .. K.Exempt, r.submitter)
   end
 end
@@ -219,13 +222,19 @@ local function movable(q, id, nonce)
   return r
 end
 
+-- How many are in a sorted set, those included that are still to be added.
+local function card(q, key)
+  local added = q.adds[key]
+  return call('ZCARD', key) + (added and #added / 2 or 0)
+end
+
 -- How many jobs of a submitter wait that count against it, by its stacks and own places.
 local function waiting_of(q, submitter)
-  flush(q)
-  local exempt = call('HGET', q.prefix .. K.Exempt, submitter)
-  local count = call('ZCARD', q.prefix .. K.Own .. submitter) - (tonumber(exempt) or 0)
+  if q.exempts == nil then q.exempts = call('EXISTS', q.prefix .. K.Exempt) == 1 end
+  local count = card(q, q.prefix .. K.Own .. submitter)
+  if q.exempts then count = count - (tonumber(call('HGET', q.prefix .. K.Exempt, submitter) or 0)) end
   for _, lane in ipairs(q.lanes.list) do
-    if lane.band >= SCHEDULED then count = count + call('ZCARD', keys_of(q, lane.name).stack .. submitter) end
+    if lane.band >= SCHEDULED then count = count + card(q, keys_of(q, lane.name).stack .. submitter) end
   end
   return count
 end

@@ -249,7 +249,7 @@ local function start_job(q, r, worker, level, body, data)
   local list, used = worker.starts, q.used
   local count = #list
   list[count + 1] = r.key
-  list[count + 2] = struct.pack(LEASE, q.dice, q.now, next_seq(q), 0, level, kind, duration, 0, '', 0, '')
+  list[count + 2] = struct.pack(PADDED_LEASE, q.dice, q.now, next_seq(q), 0, level, kind, duration, 0, '', 0, '')
   for k = 1, level do used[k] = used[k] + 1 end
   if kind == INTERACTIVE_RUN then
     q.halts = q.halts + 1
