@@ -54,10 +54,11 @@ class Scribe:
             rest = pause
             try:
                 await duty()
-            except MaitredError as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, the other duties go on, and this one again
                 if trouble != str(error):
+                    bug = None if isinstance(error, MaitredError) else error
                     about = {"queue": self._store.queue, "error": str(error)}
-                    _log.warning("line and ledger cannot be compared", **about)
+                    _log.warning("line and ledger cannot be compared", **about, exc_info=bug)
                 trouble, rest = str(error), max(pause, SAFETY_NET)
             else:
                 trouble = ""

@@ -99,7 +99,7 @@ class Batches:
         for bid in all_:
             if bid in self._settled:
                 continue
-            entry = await self.reader.batch(bid)
+            entry = await self.reader.sound_batch(bid)
             if entry and _has_ended(entry.batch):
                 entry = await self._settle(bid)
             if entry is None or not wanted(entry.batch):
@@ -108,7 +108,7 @@ class Batches:
             if lock is None:
                 continue
             # It may have changed before it was locked.
-            entry = await self.reader.batch(bid)
+            entry = await self.reader.sound_batch(bid)
             if entry and wanted(entry.batch):
                 return lock, entry
             await self.locks.give_up(lock)
@@ -120,7 +120,7 @@ class Batches:
         entry = None
         try:
             await self.session.watch(self.tree.batch(bid, "status"), partial(self._settled.discard, bid))
-            entry = await self.reader.batch(bid)
+            entry = await self.reader.sound_batch(bid)
         finally:
             if entry is None or not _has_ended(entry.batch):
                 self._settled.discard(bid)

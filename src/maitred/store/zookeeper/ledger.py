@@ -150,7 +150,8 @@ class Ledger:
     async def unended(self) -> AsyncIterator[JobEntry]:
         """Give every job that has not ended, state by state and each in its order, for whoever rebuilds.
 
-        One that moves meanwhile may be given twice, or be seen by `changes` only.
+        One that moves meanwhile may be given twice, or be seen by `changes` only; one that is spoilt is left
+        out.
         """
         for state in self.tree.index_states(self.stages):
             if state in ENDED:
@@ -158,8 +159,8 @@ class Ledger:
             names = sorted(await self.session.children(self.tree.state(state)) or [])
             jids = [jid for name in names if (jid := read_entry(name))]
             for begin in range(0, len(jids), READ_TOGETHER):
-                for job in await self.reader.jobs(jids[begin : begin + READ_TOGETHER]):
-                    if job is not None and job.state not in ENDED:
+                for job in await self.reader.jobs_or_faults(jids[begin : begin + READ_TOGETHER]):
+                    if isinstance(job, JobEntry) and job.state not in ENDED:
                         yield job
 
     def changes(self) -> Changes:

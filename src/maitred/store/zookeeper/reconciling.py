@@ -100,7 +100,7 @@ class Reconciling:
         """Give the line the tree's holds of submitters, profiles and batches; name them."""
         wanted = {(held.kind, held.name): held for held in await self.ledger.holds()}
         for bid in await self.ledger.batches.ids():
-            entry = await self.ledger.reader.batch(bid, whole=False)
+            entry = await self.ledger.reader.sound_batch(bid, whole=False)
             if entry and entry.batch.state is BatchState.HELD:
                 wanted["batch", bid] = entry.expansion.hold or Reason("batch", bid)
         known = {(held.kind, held.name): held for held in (await self.bridge.line.status()).holds}
