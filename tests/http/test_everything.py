@@ -75,6 +75,17 @@ async def test_a_watcher_hears_how_each_queue_is_and_then_each_step_of_each_job(
         assert (batch.data["queue"], batch.data["external_id"]) == (queue, "x")
 
 
+async def test_a_step_that_is_told_late_is_told_as_it_was(house: House) -> None:
+    async with house.everything() as stream:
+        start = await anext(stream)
+    await house.guest.submits()
+    await house.works()
+    async with house.everything(last=start.id) as stream:
+        heard = [await until(stream, "state") for _ in range(2)]
+    told = [(each.data["phase"], each.data["attempt"], each.data["worker"]) for each in heard]
+    assert told == [("waiting", 0, None), ("running", 1, "w")]
+
+
 async def test_whoever_goes_on_after_any_event_hears_the_rest_and_nothing_twice(house: House) -> None:
     async with house.everything(event=STEPS) as stream, house.everything() as other:
         await anext(other)

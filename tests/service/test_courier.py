@@ -55,6 +55,7 @@ async def test_start_and_end_are_told_with_the_job_as_it_was_then(errands: Erran
     assert (started["attempt"], started["worker"], started["result"]) == (1, "w", None)
     assert [run["end"] for run in started["timeline"]] == [None]
     assert (ended["state"], ended["phase"], ended["result"]) == ("completed", None, {"points": 7})
+    assert ended["worker"] == (await errands.desk.read(errands.queue, id))["worker"] == "w"
     assert [run["end"] for run in ended["timeline"]] == [last["timestamp"]]
     assert first["timestamp"] < last["timestamp"]
     for each in (started, ended):

@@ -117,3 +117,4 @@ async def test_the_audit_log_is_read_from_its_end(stores: Stores, queue_name: st
         *(f"{queue_name} {number}".encode() for number in (2, 1, 0)),
     ]
     assert all(id.partition("-")[0].isdecimal() for id, _ in newest)
+    assert await ring.noted() >= 4

@@ -75,18 +75,18 @@ def _print_keys(page: Page[KeyDocument]) -> None:
     print_page(page, ("id", "role", "name", "for", "made", "good"), cells, "There is no key.")
 
 
-@keys.add("maitred keys rotate 4f1c9a0b77d2 --key", "maitred keys rotate 4f1c9a0b77d2 --keep 1h")
+@keys.add("maitred keys rotate 4f1c9a0b77d2", "maitred keys rotate 4f1c9a0b77d2 --secret-only --keep 1h")
 def rotate(
     where: Where,
     id: _KeyId = LOCAL,
     *,
-    new_key: Annotated[
-        bool, typer.Option("--key", help="Make a new key too; the one before is no longer good.")
+    secret_only: Annotated[
+        bool, typer.Option("--secret-only", help="Leave the key as it is; `local` has none anyway.")
     ] = False,
     keep: _Keep = None,
 ) -> None:
-    """Give a key a new callback secret, and with --key also a new key, shown this once."""
-    how_long = _kept(keep)
+    """Replace a key, which is shown this once and good instead of the one before, and its callback secret."""
+    how_long, new_key = _kept(keep), False if secret_only else None
     where.tell(lambda client: client.rotate_key(id, how_long, new_key=new_key), _show, or_store=True)
 
 
@@ -116,7 +116,7 @@ def secret(
 
     async def finding(client: Client) -> KeyDocument:
         if rotate:
-            return await client.rotate_key(id, how_long)
+            return await client.rotate_key(id, how_long, new_key=False)
         found = {each.id: each for each in (await client.keys()).items}
         if id not in found:
             raise UnknownKey(id)

@@ -59,16 +59,16 @@ class Audit:
                 _log.error("changes are missing in the audit log", changes=len(notes), error=error.code)
 
     async def page(self, cursor: str | None = None, limit: int = 50) -> Document:
-        """List changes, newest first; nobody counts them."""
+        """List changes, newest first."""
         before = read_text_cursor(cursor) if cursor else None
         if before is not None and not _ID.fullmatch(before):
             raise wrong_cursor()
-        found = await self._keyring.notes(before, limit)
-        more = len(found) == limit
+        found = await self._keyring.notes(before, limit + 1)
+        shown = found[:limit]
         return {
-            "items": [_document(id, _read(note)) for id, note in found],
-            "next": write_text_cursor(found[-1][0]) if more else None,
-            "total": None,
+            "items": [_document(id, _read(note)) for id, note in shown],
+            "next": write_text_cursor(shown[-1][0]) if len(found) > limit else None,
+            "total": await self._keyring.noted(),
         }
 
 

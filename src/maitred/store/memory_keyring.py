@@ -44,3 +44,7 @@ class MemoryKeyring:
         end = self._noted + 1 if before is None else int(before.partition("-")[2])
         earlier = (each for each in reversed(self._notes) if int(each[0].partition("-")[2]) < end)
         return list(islice(earlier, limit))
+
+    async def noted(self) -> int:
+        """Count the notes."""
+        return len(self._notes)

@@ -434,6 +434,9 @@ class Keyring(Protocol):
     async def notes(self, before: str | None, limit: int) -> list[tuple[str, bytes]]:
         """Give the last notes, newest first, or those before one: each with its id, `MILLISECONDS-NUMBER`."""
 
+    async def noted(self) -> int:
+        """Count the notes that are kept."""
+
 
 class ScriptTime(NamedTuple):
     """How many scripts a server has run since it started, and how long they took in all."""

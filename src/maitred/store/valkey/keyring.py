@@ -52,3 +52,7 @@ class ValkeyKeyring:
         last = f"({before}" if before else "+"
         found = await self._calls.command(AUDIT, "XREVRANGE", AUDIT, last, "-", "COUNT", limit)
         return [(text(id), fields[1]) for id, fields in found]
+
+    async def noted(self) -> int:
+        """Count the notes."""
+        return int(await self._calls.command(AUDIT, "XLEN", AUDIT))
