@@ -34,9 +34,11 @@ async def errands(stores: Stores, queue_name: str, clock: Clock) -> Errands:
 async def at_work(errands: Errands, receivers: Receivers | None = None) -> AsyncIterator[None]:
     """Let a courier work as long as the block lasts."""
     task = asyncio.create_task(errands.courier(receivers=receivers).run())
-    yield
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_start_and_end_are_told_with_the_job_as_it_was_then(errands: Errands, address: Address) -> None:
