@@ -33,7 +33,7 @@ def test_the_first_key_is_made_without_a_server_and_then_others_may_reach_one(ho
     assert made(house, "line", key=viewer["key"])["items"] == []
     refused = made(house, "pause", key=viewer["key"], code=1)
     assert "the key's role is viewer" in refused
-    renewed = made(house, "keys", "rotate", viewer["id"], "--key", key=admin["key"])
+    renewed = made(house, "keys", "rotate", viewer["id"], key=admin["key"])
     assert "the key is not good" in made(house, "line", key=viewer["key"], code=1)
     made(house, "keys", "revoke", viewer["id"], key=admin["key"])
     assert "the key is not good" in made(house, "line", key=renewed["key"], code=1)
@@ -57,7 +57,7 @@ def test_the_key_is_read_from_a_file(served: Terminal, tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         (("--role", "king"), "role"),
-        (("--role", "submitter"), "needs submitters"),
+        (("--role", "submitter"), "submitters must be named"),
         (("--role", "viewer", "--expires", "soon"), "--expires"),
     ],
 )

@@ -123,6 +123,11 @@ async def test_a_whole_number_may_be_written_with_a_point(guest: Guest) -> None:
     assert (await guest.submits(priority=7.0))["priority"] == 7
 
 
+async def test_a_time_may_be_written_in_small_letters(guest: Guest) -> None:
+    job = (await guest.puts(body(expires_at="2030-01-01t02:00:00.5z"))).json()
+    assert job["expires_at"] == "2030-01-01T02:00:00.500000Z"
+
+
 async def test_l21_a_body_with_three_faults_has_three_entries(guest: Guest) -> None:
     sent = {"key": "", "submitter": {"type": "user"}, "run": {"handler": "grade"}, "priority": "high"}
     answer = await guest.puts(sent)

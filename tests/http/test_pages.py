@@ -172,6 +172,15 @@ async def test_the_page_of_calls_shows_all_of_them_and_loads_nothing(guest: Gues
     assert links <= set(re.findall(r"<details id='([^']+)'", answer.text))
 
 
+async def test_the_page_of_calls_is_enough_to_send_a_call_and_to_check_a_callback(guest: Guest) -> None:
+    page = (await guest.http.get("/docs")).text
+    addresses = re.findall(r"<pre>curl -X \w+ &#x27;(.*?)&#x27;", page)
+    assert "http://127.0.0.1:7500/api/v1/queues/default/jobs" in addresses
+    assert not [address for address in addresses if "{" in address], "curl would read that as a list"
+    for word in ("Authorization: Bearer KEY", "maitred keys secret", "webhook-signature", "job.ended"):
+        assert f"<code>{word}</code>" in page
+
+
 async def test_details_of_unknown_routes_and_methods_are_sentences(guest: Guest) -> None:
     assert (await guest.http.get("/nope")).json()["detail"].startswith("there is nothing at this path")
     wrong = (await guest.http.patch(f"{guest.url}/jobs")).json()

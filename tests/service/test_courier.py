@@ -35,9 +35,11 @@ async def errands(stores: Stores, queue_name: str, clock: Clock) -> Errands:
 async def at_work(errands: Errands, receivers: Receivers | None = None) -> AsyncIterator[None]:
     """Let a courier work as long as the block lasts."""
     task = asyncio.create_task(errands.courier(receivers=receivers).run())
-    yield
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_start_and_end_are_told_with_the_job_as_it_was_then(errands: Errands, address: Address) -> None:
@@ -54,6 +56,7 @@ async def test_start_and_end_are_told_with_the_job_as_it_was_then(errands: Erran
     assert (started["attempt"], started["worker"], started["result"]) == (1, "w", None)
     assert [run["end"] for run in started["timeline"]] == [None]
     assert (ended["state"], ended["phase"], ended["result"]) == ("completed", None, {"points": 7})
+    assert ended["worker"] == (await errands.desk.read(errands.queue, id))["worker"] == "w"
     assert [run["end"] for run in ended["timeline"]] == [last["timestamp"]]
     assert first["timestamp"] < last["timestamp"]
     for each in (started, ended):

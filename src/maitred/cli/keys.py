@@ -12,7 +12,7 @@ from maitred.cli import options
 from maitred.cli.calling import Where
 from maitred.cli.command import Commands
 from maitred.cli.given import seconds
-from maitred.cli.printing import clock, console, plain_row, print_pairs, say, table
+from maitred.cli.printing import clock, print_page, print_pairs, say
 from maitred.client import Client
 from maitred.errors import ConfigError, UnknownKey
 from maitred.wire import AuditEntry, KeyDocument, Page
@@ -67,26 +67,26 @@ def list_keys(where: Where) -> None:
 
 
 def _print_keys(page: Page[KeyDocument]) -> None:
-    rows = table("id", "role", "name", "for", "made", "good")
-    for key in page.items:
+    def cells(key: KeyDocument) -> list[object]:
         whom = ", ".join([*key.submitters, *(f"queue {name}" for name in key.queues)])
         until = "revoked" if key.revoked else f"until {clock(key.expires_at)}" if key.expires_at else ""
-        rows.add_row(*plain_row((key.id, key.role, key.name, whom, clock(key.created_at), until)))
-    console().print(rows)
+        return [key.id, key.role, key.name, whom, clock(key.created_at), until]
+
+    print_page(page, ("id", "role", "name", "for", "made", "good"), cells, "There is no key.")
 
 
-@keys.add("maitred keys rotate 4f1c9a0b77d2 --key", "maitred keys rotate 4f1c9a0b77d2 --keep 1h")
+@keys.add("maitred keys rotate 4f1c9a0b77d2", "maitred keys rotate 4f1c9a0b77d2 --secret-only --keep 1h")
 def rotate(
     where: Where,
     id: _KeyId = LOCAL,
     *,
-    new_key: Annotated[
-        bool, typer.Option("--key", help="Make a new key too; the one before is no longer good.")
+    secret_only: Annotated[
+        bool, typer.Option("--secret-only", help="Leave the key as it is; `local` has none anyway.")
     ] = False,
     keep: _Keep = None,
 ) -> None:
-    """Give a key a new callback secret, and with --key also a new key, shown this once."""
-    how_long = _kept(keep)
+    """Replace a key, which is shown this once and good instead of the one before, and its callback secret."""
+    how_long, new_key = _kept(keep), False if secret_only else None
     where.tell(lambda client: client.rotate_key(id, how_long, new_key=new_key), _show, or_store=True)
 
 
@@ -116,7 +116,7 @@ def secret(
 
     async def finding(client: Client) -> KeyDocument:
         if rotate:
-            return await client.rotate_key(id, how_long)
+            return await client.rotate_key(id, how_long, new_key=False)
         found = {each.id: each for each in (await client.keys()).items}
         if id not in found:
             raise UnknownKey(id)
@@ -138,14 +138,12 @@ def audit(
 
 
 def _print_audit(page: Page[AuditEntry]) -> None:
-    if not page.items:
-        say("Nothing was changed yet.")
-        return
-    rows = table("at", "who", "from", "did", "queue", "what", "answer")
-    for each in page.items:
+    def cells(each: AuditEntry) -> list[object]:
         what = (each.queue or "", each.subject or "", each.status)
-        rows.add_row(*plain_row((clock(each.at), each.name, each.address, each.action, *what)))
-    console().print(rows)
+        return [clock(each.at), each.name, each.address, each.action, *what]
+
+    headings = ("at", "who", "from", "did", "queue", "what", "answer")
+    print_page(page, headings, cells, "Nothing was changed yet.")
 
 
 def _show(key: KeyDocument) -> None:

@@ -43,12 +43,15 @@ class KeyCalls(Caller):
         """Let a key be good no longer."""
         await self._ask(Question("DELETE", key_path(id), id=id))
 
-    async def rotate_key(self, id: str, keep: float | None = None, *, new_key: bool = False) -> KeyDocument:
-        """Give a key a new callback secret; the one before signs too for so many seconds, else for a day.
+    async def rotate_key(
+        self, id: str, keep: float | None = None, *, new_key: bool | None = None
+    ) -> KeyDocument:
+        """Replace a key, which is in the answer, and its callback secret.
 
-        With `new_key` there is also a new key, in the answer; the one before is no longer good.
+        The secret before signs too for so many seconds, else for a day. If `new_key` is false, and for
+        `local`, which has no key, only the secret is replaced.
         """
-        body: dict[str, Any] = {"new_key": True} if new_key else {}
+        body: dict[str, Any] = {} if new_key is None else {"new_key": new_key}
         if keep is not None:
             body["keep"] = keep
         return KeyDocument.model_validate_json(

@@ -24,7 +24,7 @@ from maitred.errors import Fault, InvalidJob, MaitredError
 from maitred.http.answer import problem, problem_answer, problem_of
 from maitred.http.auditing import Audited
 from maitred.http.cors import Cors
-from maitred.http.describe import describe
+from maitred.http.describe import DESCRIPTION, describe
 from maitred.http.incoming import WholeSegments
 from maitred.http.metering import Metered, RequestMetrics
 from maitred.http.own_host import OwnHostOnly
@@ -73,8 +73,7 @@ def create_app(
     app = FastAPI(
         title="Maitred",
         version="1",
-        description="A fair job queue. Times are UTC in ISO 8601, durations are seconds, errors are problems "
-        "(RFC 9457). Ids in paths are percent-encoded.\n\n" + sessions.DESCRIPTION,
+        description=DESCRIPTION + sessions.DESCRIPTION,
         redirect_slashes=False,
         # Its own telemetry would trace a second time what is traced here, and is asked for at each call.
         telemetry={"tracing": False, "metrics": False, "logs": False},

@@ -127,6 +127,24 @@ _NAMES = {
 }
 _OTHER_NAMES = {"/keys/": {"id": "local"}, "/submitters/": {"id": "ada"}, "/profiles/": {"name": "cs101"}}
 
+DESCRIPTION = """\
+A fair job queue. Times are UTC in ISO 8601, durations are seconds, errors are problems (RFC 9457). Ids in
+paths are percent-encoded.
+
+**Keys.** Send yours as `Authorization: Bearer KEY`; `maitred keys create --role ROLE` makes one. While none
+was made, whoever calls on this host needs none.
+
+**Callbacks.** A job or a batch with a `response_url` tells that address what becomes of it. It gets a
+POST of `{"type", "timestamp", "data"}`; the type is `job.started`, `job.requeued`, `job.ended` or
+`batch.reported`, the data is the document of the job without `run`, or that of the batch with its
+`report`. As Standard Webhooks has it, `webhook-signature` is `v1,` and the base64 of the HMAC-SHA256 of
+`ID.TIMESTAMP.BODY`, with what `webhook-id` and `webhook-timestamp` say. The secret is the base64 after
+`whsec_` in what `maitred keys secret` shows, or `keys create` for a key's own. In Python,
+`maitred.webhooks.verify(secret, headers, body)` checks it. After a network error, 408, 429 or 5xx it is
+sent again, with the same `webhook-id`.
+
+"""
+
 EXAMPLE_BATCH: Schema = {
     "submitter": {"type": "user", "id": "ada"},
     "external_id": "regrade-2026-11",

@@ -126,16 +126,17 @@ class BatchDesk:
         *,
         caller: Caller = HOUSE,
     ) -> Document:
-        """List batches, newest first; a submitter's key gets its own only, not counted."""
+        """List batches, newest first; a submitter's key gets its own only, counted where one page has all."""
         if state is not None and state not in set(BatchState):
             raise InvalidJob([Fault("state", f"must be one of {', '.join(BatchState)}")])
         after = read_text_cursor(cursor) if cursor else None
         page = await self._desk.store(queue).batches(state, external_id, after, limit)
         own = [batch for batch in page.batches if caller.owns(batch.submitter)]
+        counted = None if after or page.next else len(own)
         return {
             "items": await self._documents(queue, own),
             "next": write_text_cursor(page.next) if page.next else None,
-            "total": None if caller.limited else page.total,
+            "total": counted if caller.limited else page.total,
         }
 
     async def report(self, queue: str, id: str) -> Document:

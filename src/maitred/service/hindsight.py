@@ -47,5 +47,8 @@ def _as(view: View, phase: Phase, stage: int, code: str = "") -> View:
     if (job.phase, job.stage, job.code if phase is Phase.ENDED else "") == (phase, stage, code):
         return view
     worker = job.worker if phase is Phase.RUNNING else ""
-    earlier = replace(job, phase=phase, stage=stage, code=code, message="", result=b"", worker=worker)
+    attempt = job.attempt if stage else 0
+    earlier = replace(
+        job, phase=phase, stage=stage, attempt=attempt, code=code, message="", result=b"", worker=worker
+    )
     return replace(view, job=earlier, position=None, started=None, granted=None)

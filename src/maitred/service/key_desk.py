@@ -3,7 +3,7 @@
 from maitred.core.settings import SECOND
 from maitred.service.document import Document
 from maitred.service.door import Door
-from maitred.service.keyring import Keys, key_document
+from maitred.service.keyring import LOCAL, Keys, key_document
 from maitred.service.parts import part_of
 from maitred.wire import KeyBody
 
@@ -31,12 +31,13 @@ class KeyDesk:
         self._door.forget()
         return {**key_document(made.record), "key": made.key}
 
-    async def rotate(self, key: str, keep: int, *, new_key: bool = False) -> Document:
-        """Give a key a new callback secret, and let the one before sign for so long.
+    async def rotate(self, key: str, keep: int, *, new_key: bool | None = None) -> Document:
+        """Replace a key and its callback secret, and let the secret before sign for so long.
 
-        With `new_key` the key is replaced too. Raises `UnknownKey` or `Conflict`.
+        Without `new_key`, or for `local` if nothing is said, it is the secret alone. Raises `UnknownKey` or
+        `Conflict`.
         """
-        if not new_key:
+        if not (key != LOCAL if new_key is None else new_key):
             return key_document(await self._keys.rotate(key, keep))
         made = await self._keys.renew(key, keep)
         self._door.forget()

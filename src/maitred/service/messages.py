@@ -56,13 +56,14 @@ def _as_of(view: View, notice: Notice) -> View:
     Its message and result are those of its end, if that is what is told.
     """
     job, started = view.job, notice.kind == "started"
+    waits = notice.kind == "requeued"
     still = notice.kind == "ended" and job.phase is Phase.ENDED and job.ended_at == notice.at
     then = replace(
         job,
         phase=_PHASES[notice.kind],
         stage=notice.stage,
         attempt=notice.attempt,
-        worker=notice.worker if started else "",
+        worker="" if waits else notice.worker,
         code=notice.code,
         message=job.message if still else notice.message,
         result=job.result if still else notice.result,

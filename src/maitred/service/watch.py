@@ -81,6 +81,11 @@ class Place(NamedTuple):
         )
 
 
+def _states(heard: Sequence[Heard]) -> list[Heard]:
+    """Give what was heard of the job's state."""
+    return [each for each in heard if not isinstance(each.event, Said)]
+
+
 def _moved(new: int | None, old: int | None, far: int) -> bool:
     if new is None or old is None:
         return new is not old
@@ -127,7 +132,7 @@ class Watch(Telling):
 
     def needs_view(self) -> bool:
         """Tell whether the job has to be read before what was heard can be told."""
-        states = self._states()
+        states = _states(self.heard)
         return bool(states) and not isinstance(states[-1].event, Started)
 
     def needs_output(self, view: View | None) -> bool:
@@ -140,13 +145,14 @@ class Watch(Telling):
             return True
         return any(isinstance(each.event, Said) and each.event.last > self.spoken for each in self.heard)
 
-    def tell_heard(self, view: View | None, settings: Settings, chunks: Sequence[Chunk] = ()) -> None:
-        """Tell what was heard; `view` is the job as it is now, None if it is gone or was not read.
+    def tell_heard(self, count: int, view: View | None, settings: Settings, chunks: Sequence[Chunk]) -> None:
+        """Tell so much of what was heard; the rest was heard after the job was read.
 
-        `chunks` are what it said after what was told of that.
+        `view` is the job as it was read, None if it is gone or was not read. `chunks` are what it said after
+        what was told of that.
         """
-        states, heard = self._states(), self.heard
-        self.heard, self.settings = [], settings
+        heard, self.heard = self.heard[:count], self.heard[count:]
+        states, self.settings = _states(heard), settings
         for each in heard:
             if isinstance(each.event, Started) and each.now >= self.seen:
                 self._tell_started(each.event, each.entry)
@@ -171,10 +177,6 @@ class Watch(Telling):
                 self._tell(Told("progress", step_document(chunk), self._id(entry, self.digest)))
             elif chunk.stream != "control":
                 self._tell(Told("output", chunk_document(chunk), self._id(entry, self.digest)))
-
-    def _states(self) -> list[Heard]:
-        """Give what was heard of the job's state."""
-        return [each for each in self.heard if not isinstance(each.event, Said)]
 
     def tell_state(self, view: View, settings: Settings, entry: EntryId) -> None:
         """Tell the state of the job as it is, if that is news; and the result, once its run is over."""

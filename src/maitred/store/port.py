@@ -419,6 +419,9 @@ class Keyring(Protocol):
     async def all(self) -> dict[str, bytes]:
         """Give all records by id."""
 
+    async def get(self, id: str) -> bytes | None:
+        """Give one record; None if there is none."""
+
     async def change(self, id: str, old: bytes | None, new: bytes | None) -> bool:
         """Put a new record in the place of an old one in one step; None is no record.
 
@@ -430,6 +433,9 @@ class Keyring(Protocol):
 
     async def notes(self, before: str | None, limit: int) -> list[tuple[str, bytes]]:
         """Give the last notes, newest first, or those before one: each with its id, `MILLISECONDS-NUMBER`."""
+
+    async def noted(self) -> int:
+        """Count the notes that are kept."""
 
 
 class ScriptTime(NamedTuple):

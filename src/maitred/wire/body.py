@@ -43,7 +43,7 @@ _FIRST_EXPIRY = datetime(1970, 1, 1, tzinfo=UTC)
 def _moment(value: object) -> object:
     """Let a time be text, as in JSON; numbers are refused, since nobody can tell their unit."""
     if isinstance(value, str) and "T" in value.upper():
-        return datetime.fromisoformat(value)
+        return datetime.fromisoformat(value.upper())
     return value
 
 

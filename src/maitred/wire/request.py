@@ -1,6 +1,6 @@
 """The small bodies: of a move in line, a shorter duration, another priority, a reason, and a check."""
 
-from typing import Annotated, Any, Literal, Self, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -9,8 +9,9 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    ValidationInfo,
     WithJsonSchema,
-    model_validator,
+    field_validator,
 )
 
 from maitred.errors import InvalidJob
@@ -97,10 +98,14 @@ class CheckBody(_Small):
 
 
 class RotateBody(_Small):
-    """For how many seconds more the secret that was good so far signs beside the new one."""
+    """For how many seconds more the secret that was good so far signs, and if there is a new key too."""
 
     keep: Annotated[float, Field(ge=0, le=30 * 86_400)] = 86_400.0
-    new_key: bool = Field(False, description="Also make a new key; the one before is no longer good.")
+    new_key: bool | None = Field(
+        None,
+        description="Whether there is a new key too, and the one before is no longer good. If nothing is "
+        "said there is, but for `local`, which has none.",
+    )
 
 
 class KeyBody(_Small):
@@ -110,21 +115,30 @@ class KeyBody(_Small):
     name: Annotated[str, AfterValidator(_short)] = Field("", description="What it is called in what is told.")
     queues: Annotated[list[Annotated[str, AfterValidator(_short_name)]], Field(max_length=1000)] = []
     submitters: Annotated[list[Annotated[str, AfterValidator(_submitter)]], Field(max_length=1000)] = Field(
-        [], description="For a submitter's key: `user:ID` or `team:ID`; `*` for all, as a gateway needs."
+        [],
+        validate_default=True,
+        description="For a submitter's key: `user:ID` or `team:ID`; `*` for all, as a gateway needs.",
     )
     expires_in: Annotated[float, Field(gt=0, le=10 * 366 * 86_400)] | None = Field(
         None, description="Seconds; null: it does not expire."
     )
 
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        if self.role == "submitter" and not self.submitters:
-            raise said("needs submitters for the role submitter: user:ID, team:ID, or * for all")
-        if self.role != "submitter" and self.submitters:
-            raise said("names submitters, which only a key of the role submitter does")
-        if self.role == "admin" and self.queues:
-            raise said("names queues, and an admin's key is good for all of them")
-        return self
+    @field_validator("queues", mode="after")
+    @classmethod
+    def _not_for_an_admin(cls, queues: list[str], info: ValidationInfo) -> list[str]:
+        if queues and info.data.get("role") == "admin":
+            raise said("cannot be named for the role admin, whose key is good for all of them")
+        return queues
+
+    @field_validator("submitters", mode="after")
+    @classmethod
+    def _for_a_submitter_only(cls, submitters: list[str], info: ValidationInfo) -> list[str]:
+        role = info.data.get("role")
+        if role == "submitter" and not submitters:
+            raise said("must be named for the role submitter: user:ID, team:ID, or * for all")
+        if submitters and role not in ("submitter", None):
+            raise said("can be named for the role submitter only")
+        return submitters
 
 
 class ReconcileBody(_Small):

@@ -59,14 +59,15 @@ async def revoke(id: Name, desk: TheDesk) -> Response:
 
 @router.post(
     "/keys/{id}/rotate",
-    summary="Give a key a new callback secret",
+    summary="Replace a key and its callback secret",
     responses=answers({200: KeyDocument}, 400, 404, 409, 413, 422),
     openapi_extra=takes(ref(RotateBody), required=False, example={"keep": 86400}),
 )
 async def rotate(request: Request, id: Name, desk: TheDesk) -> Response:
-    """Sign with a new secret from now on; the one before signs too for `keep` seconds, a day if not said.
+    """Answer with the new key, once, under `key`; the one before is no longer good.
 
-    With `new_key` the answer has a new key under `key`, and the one before is no longer good.
+    A new secret signs from now on; the one before signs too for `keep` seconds, a day if not said. With
+    `"new_key": false`, and for `local`, which has no key, only the secret is replaced.
     """
     asked = parse_request(RotateBody, await optional_body(request))
     return answer(await desk.key_desk.rotate(id, round(asked.keep * SECOND), new_key=asked.new_key))

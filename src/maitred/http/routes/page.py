@@ -69,7 +69,7 @@ def _call(method: str, path: str, call: Schema) -> str:
         _rows("Parameters", [_parameter(each) for each in call.get("parameters", [])]),
         _body(body) if body else "",
         _rows("Answers", [_answer(status, each) for status, each in call["responses"].items()]),
-        f"<pre>{escape(_example(method, path, body.get('example')))}</pre>",
+        f"<pre>{escape(_example(method, _named(path, call), body.get('example')))}</pre>",
     ]
     return (
         f"<details id='{escape(call['operationId'])}'><summary><b>{method}</b> <code>{escape(path)}</code> "
@@ -114,6 +114,13 @@ def _text(text: str) -> str:
     written = "".join(f"<p>{escape(part)}</p>" for part in text.split("\n\n") if part)
     pieces = written.replace("**", "").split("`")
     return "".join(f"<code>{piece}</code>" if odd % 2 else piece for odd, piece in enumerate(pieces))
+
+
+def _named(path: str, call: Schema) -> str:
+    """Put the examples of its names into a path, so that it can be asked for as it stands."""
+    for each in call.get("parameters", []):
+        path = path.replace(f"{{{each['name']}}}", str(each.get("example")))
+    return path
 
 
 def _example(method: str, path: str, body: object) -> str:
