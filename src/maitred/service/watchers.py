@@ -203,7 +203,8 @@ class Watchers:
         heard = {watch: len(watch.heard) for watch in touched}
         try:
             views = await self._read([watch for watch in touched if watch.needs_view()])
-            outputs = await self._read_output([watch for watch in touched if watch.needs_output()])
+            speaking = [watch for watch in touched if watch.needs_output(views.get(watch))]
+            outputs = await self._read_output(speaking)
         except MaitredError:
             self._touched |= touched
             raise
@@ -247,7 +248,8 @@ class Watchers:
         watches = [w for w in self._all() if w.waits and w.view.nonce is not None and _lane(w) in doubted]
         self._read_next = now + max(PLACE_EVERY, len(watches) / READS_A_SECOND)
         for watch, view in (await self._read(watches)).items():
-            if view is not None and not watch.heard:
+            # Of an end the watcher hears, with what was said before it.
+            if view and view.job.phase is not Phase.ENDED and not watch.heard:
                 watch.tell_state(view, self._settings(), watch.at)
                 self._settle(watch)
 

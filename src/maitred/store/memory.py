@@ -324,6 +324,7 @@ class MemoryStore(NewsVerbs):
             holding=hold.level if hold else None,
             holds=house.holds.all_of(job),
             space_free=house.settings.space - house.space.used if house.settings.space else None,
+            stopping=house.still_stops(job),
         )
 
     def _rung(self, shift: Shift) -> Shift:
