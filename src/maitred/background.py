@@ -1,8 +1,8 @@
 """A loop in a thread of its own, for programs that have none: what blocks there runs here.
 
-The thread is started at first use, serves the whole process, and does not keep it alive. A process that was
-forked starts its own. What has coroutines as methods gets a sync face by `Blocking`, each method made
-from the one that it has: with its arguments, its answer and its errors.
+The thread is started at first use, serves the whole process and all its threads, and does not keep it alive.
+A process that was forked starts its own. What has coroutines as methods gets a sync face by `Blocking`, each
+method made from the one that it has: with its arguments, its answer and its errors.
 """
 
 import asyncio
@@ -17,14 +17,28 @@ T = TypeVar("T")
 A_co = TypeVar("A_co", covariant=True)
 
 
+# Whoever makes a loop, or what belongs to it, has this: threads that ask at the same time get the same one.
+_making = threading.RLock()
+
+
 @cache
-def _loop() -> asyncio.AbstractEventLoop:
+def _made() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="maitred-sync", daemon=True).start()
     return loop
 
 
-os.register_at_fork(after_in_child=_loop.cache_clear)
+def _loop() -> asyncio.AbstractEventLoop:
+    with _making:
+        return _made()
+
+
+def _begin_anew() -> None:
+    _made.cache_clear()
+    _making.release()
+
+
+os.register_at_fork(before=_making.acquire, after_in_parent=_making.release, after_in_child=_begin_anew)
 
 
 class Blocking(Generic[A_co]):
@@ -36,9 +50,10 @@ class Blocking(Generic[A_co]):
 
     def face(self) -> A_co:
         """Give what has the coroutines; its connections belong to the loop of this process."""
-        if self._on is None or self._on[0] is not _loop():
-            self._on = (_loop(), self._make())
-        return self._on[1]
+        with _making:
+            if self._on is None or self._on[0] is not _loop():
+                self._on = (_loop(), self._make())
+            return self._on[1]
 
     def forget(self) -> None:
         """Make it anew at the next call."""
@@ -64,12 +79,12 @@ def iterating(
 
     @wraps(method)
     def call(self: Blocking[A_co], /, *args: P.args, **kwargs: P.kwargs) -> Generator[T, None, None]:
-        items = method(self.face(), *args, **kwargs)
+        items, turn = method(self.face(), *args, **kwargs), asyncio.Lock()
         try:
-            while more := wait_for(_next(items)):
+            while more := wait_for(_next(items, turn)):
                 yield from more
         finally:
-            wait_for(items.aclose())
+            wait_for(_close(items, turn))
 
     return call
 
@@ -83,8 +98,15 @@ def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
         future.cancel()
 
 
-async def _next(items: AsyncGenerator[T, None]) -> list[T]:
+async def _next(items: AsyncGenerator[T, None], turn: asyncio.Lock) -> list[T]:
     """Give the next item; nothing at the end."""
-    async for item in items:
-        return [item]
-    return []
+    async with turn:
+        async for item in items:
+            return [item]
+        return []
+
+
+async def _close(items: AsyncGenerator[T, None], turn: asyncio.Lock) -> None:
+    """Leave it; one that was interrupted has to come to its end first."""
+    async with turn:
+        await items.aclose()

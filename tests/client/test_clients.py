@@ -6,13 +6,18 @@ from collections.abc import Callable
 from contextlib import aclosing, closing
 from typing import TypeVar
 
+import httpx
 import pytest
 
 from maitred.background import Blocking
 from maitred.client import Client, SyncClient
 from maitred.core.job import Finish, Start
 from maitred.core.output import Part
+from maitred.core.settings import Settings
 from maitred.errors import InvalidJob, JobFailed, MaitredError, UnknownJob
+from maitred.http import create_app
+from maitred.service.desk import Desk
+from maitred.store.memory import MemoryStores
 from maitred.wire import JobDocument, JobResultEvent, JobStateEvent, QueueEvent, ResultEvent, StateEvent
 from tests.http.guest import body
 from tests.http.house import NEED, House
@@ -105,6 +110,16 @@ async def test_many_jobs_are_submitted_in_parts_and_listed_without_pages(
         assert [each.name async for each in client.each_queue()] == [queue]
         assert [change.action async for change in client.each_change()]
         assert not [key async for key in client.each_running(queue)]
+
+
+async def test_more_queues_than_a_page_has_are_listed_at_once() -> None:
+    stores = MemoryStores()
+    names = [f"q{number:02}" for number in range(60)]
+    for name in names:
+        await stores.queue(name).configure(Settings())
+    app = create_app(Desk(stores), hosts=["house"])
+    async with Client("http://house", transport=httpx.ASGITransport(app)) as client:
+        assert [queue.name for queue in (await client.queues()).items] == names
 
 
 async def test_a_batch_is_opened_filled_sealed_and_waited_for(house: House) -> None:

@@ -1,6 +1,7 @@
 """Queues on a cluster: where they are, and how they are found again when they move."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -96,10 +97,9 @@ async def test_a_script_waits_for_a_slot_that_moves_key_by_key_and_a_single_key_
     new.says("FUNCTION", "FLUSH")
     new.says("CLUSTER", "SETSLOT", where, "IMPORTING", old.says("CLUSTER", "MYID"))
     old.says("CLUSTER", "SETSLOT", where, "MIGRATING", new.says("CLUSTER", "MYID"))
-    board = Cluster(Site.read(cluster.url))
-    assert await board.call(f"{{{name}}}", "SET", f"{{{name}}}", "1") == b"OK"
-    assert [node.says("CLUSTER", "COUNTKEYSINSLOT", where) for node in (old, new)] == [0, 1]
-    board.close()
+    with contextlib.closing(Cluster(Site.read(cluster.url))) as board:
+        assert await board.call(f"{{{name}}}", "SET", f"{{{name}}}", "1") == b"OK"
+        assert [node.says("CLUSTER", "COUNTKEYSINSLOT", where) for node in (old, new)] == [0, 1]
     configured = asyncio.create_task(stores.queue(name).configure(Settings()))
     assert not (await asyncio.wait([configured], timeout=0.05))[0]
     for node in (new, old):

@@ -14,6 +14,7 @@ from maitred.core.settings import Settings
 from maitred.errors import StoreUnavailable
 from maitred.store.valkey import sentinel as watching
 from maitred.store.valkey.store import ValkeyStores
+from tests.closing import closing
 from tests.clusters.servers import NAME, Node, Watched
 from tests.conftest import Servers
 from tests.faults.scene import Scene, StoreServer
@@ -136,10 +137,9 @@ async def sentinel(tmp_path: Path) -> AsyncIterator[Node]:
 
 
 async def test_sentinels_that_know_no_primary_of_that_name_say_so(sentinel: Node) -> None:
-    stores = ValkeyStores(f"valkey+sentinel://{HOST}:{sentinel.port}/nobody")
-    with pytest.raises(StoreUnavailable, match=r"no sentinel names its primary .*'nobody'"):
-        await stores.ping()
-    await stores.close()
+    async with closing(ValkeyStores(f"valkey+sentinel://{HOST}:{sentinel.port}/nobody")) as stores:
+        with pytest.raises(StoreUnavailable, match=r"no sentinel names its primary .*'nobody'"):
+            await stores.ping()
 
 
 async def test_an_old_primary_that_lives_on_is_left(

@@ -72,7 +72,7 @@ async def test_a_notice_says_what_was_so_then_and_comes_with_the_job_as_it_is_no
     await ledger.tick(1)
     await ledger.fail("j")
     [errand] = await lock(ledger.store)
-    assert errand.notice[1:] == ("started", started_at, 1, 1, "w", "", 0)
+    assert errand.notice[1:] == ("started", started_at, 1, 1, "w", "", 0, "", b"")
     assert errand.view.job.code == "error"
     assert errand.view.job.body == b"sent"
     assert [errand.view] == await ledger.store.read(["j"])

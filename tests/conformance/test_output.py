@@ -128,15 +128,61 @@ async def test_what_is_said_twice_of_a_run_in_one_call_is_heard_in_order(store: 
 async def test_only_who_holds_the_run_is_heard(store: Store, start: Start) -> None:
     part, files = Part("stdout", b"no"), [Artifact("a", "", b"")]
     assert await say(store, start, part, worker="other") == [start.lease]
-    await store.cancel("j", "cancelled by u: no")
+    await finish(store, start)
     assert await say(store, start, part) == [start.lease]
     with pytest.raises(LeaseLost):
         await store.keep("w", start.lease, files)
-    await finish(store, start, said=(part,))
-    assert await say(store, start, part) == [start.lease]
     with pytest.raises(LeaseLost):
         await store.keep("nobody", start.lease, files)
     assert texts(await heard(store)) == []
+
+
+async def test_a_cancelled_run_adds_what_it_had_done_and_changes_nothing_else(
+    store: Store, clock: Clock, start: Start
+) -> None:
+    await say(store, start, Part("stdout", b"1"))
+    await store.cancel("j", "cancelled by u: no")
+    before = await job(store)
+    clock.now += SECOND
+    assert await say(store, start, Part("stdout", b"2")) == []
+    await store.keep("w", start.lease, [Artifact("a", "", b"kept")])
+    assert not (await heard(store)).ended, "its run has not ended"
+    await finish(store, start, "cancelled", message="stopped", result=b"{}", said=(Part("stdout", b"3"),))
+    output = await heard(store)
+    assert (texts(output), output.ended) == ([b"1", b"2", b"3"], True)
+    assert await store.artifact("j", None, "a") == Artifact("a", "", b"kept")
+    artifacts = (ArtifactView("a", "", 4),)
+    assert await job(store) == replace(before, result=b"{}", artifacts=artifacts)
+    assert await say(store, start, Part("stdout", b"4")) == [start.lease], "its run has ended"
+    assert await store.check() == []
+
+
+@pytest.mark.parametrize("then", ["retry", "retry and cancel", "delete"])
+async def test_what_has_gone_on_hears_nothing_of_its_cancelled_run(
+    store: Store, start: Start, then: str
+) -> None:
+    await store.cancel("j", "cancelled by u: no")
+    await (store.remove("j") if then == "delete" else store.retry("j"))
+    if then == "retry and cancel":
+        await store.cancel("j", "cancelled by u: again")
+    elif then == "delete":
+        await store.put([Order("j", U1, NEED, b"")])
+    with pytest.raises(LeaseLost):
+        await store.keep("w", start.lease, [Artifact("a", "", b"")])
+    assert await say(store, start, Part("stdout", b"no")) == [start.lease]
+    await finish(store, start, "cancelled", result=b"{}", said=(Part("stdout", b"no"),))
+    assert texts(await heard(store)) == []
+    assert (await job(store)).result == b""
+
+
+async def test_a_cancelled_version_has_its_own_result_beside_the_next(store: Store, start: Start) -> None:
+    await store.cancel("j", "cancelled by u: no")
+    await store.put([Order("j", U1, NEED, b"")])
+    await finish(store, start, "cancelled", result=b"{}")
+    first, second = [(await store.read(["j"], version))[0] for version in (1, 2)]
+    assert first
+    assert second
+    assert (first.job.code, first.job.result, second.job.result) == ("cancelled", b"{}", b"")
 
 
 async def test_last_words_are_kept_with_the_end(store: Store, start: Start) -> None:

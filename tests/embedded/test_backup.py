@@ -7,25 +7,23 @@ from maitred.core.job import Order, Submitter
 from maitred.core.settings import SECOND, Settings
 from maitred.store.valkey.embedded import Embedded
 from maitred.store.valkey.store import ValkeyStores
+from tests.closing import closing
 
 ADA = Submitter("user", "ada")
 
 
 async def test_what_waited_when_the_copy_was_made_waits_in_it(tmp_path: Path) -> None:
     with Embedded(tmp_path / "data") as embedded:
-        stores = ValkeyStores(embedded.url)
-        store = stores.queue("default")
-        await store.configure(Settings())
-        await store.put([Order("kept", ADA, "command", b"{}", delay=600 * SECOND)])
-        await stores.close()
+        async with closing(ValkeyStores(embedded.url)) as stores:
+            store = stores.queue("default")
+            await store.configure(Settings())
+            await store.put([Order("kept", ADA, "command", b"{}", delay=600 * SECOND)])
     shutil.copytree(tmp_path / "data", tmp_path / "backup")
     with Embedded(tmp_path / "data") as lost:
-        later = ValkeyStores(lost.url)
-        await later.queue("default").remove("kept")
-        await later.close()
+        async with closing(ValkeyStores(lost.url)) as later:
+            await later.queue("default").remove("kept")
     with Embedded(tmp_path / "backup") as embedded:
-        stores = ValkeyStores(embedded.url)
-        store = stores.queue("default")
-        assert [view.job.id for view in (await store.line(None, 10)).views] == ["kept"]
-        assert await store.check() == []
-        await stores.close()
+        async with closing(ValkeyStores(embedded.url)) as stores:
+            store = stores.queue("default")
+            assert [view.job.id for view in (await store.line(None, 10)).views] == ["kept"]
+            assert await store.check() == []

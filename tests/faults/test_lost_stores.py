@@ -12,6 +12,7 @@ from maitred.client import Client
 from maitred.core.job import Phase
 from maitred.store.valkey.directory import DataDirectory
 from maitred.store.valkey.store import ValkeyStores
+from tests.closing import closing
 from tests.embedded.conftest import Watched
 from tests.faults.scene import QUEUE, Command, Scene
 from tests.waiting import eventually
@@ -102,11 +103,10 @@ async def test_a_killed_house_has_every_acknowledged_job_at_its_next_start(scene
     assert states == {"completed"}
     assert not Path(note["socket"]).parent.exists(), "the next start clears up after the killed one"
     second = embedded_note(data)
-    stores = ValkeyStores(f"unix://{second['socket']}")
-    store = stores.queue(QUEUE)
-    assert await store.check() == []
-    scene.assert_no_finished_job_ran_again(await store.snapshot())
-    await stores.close()
+    async with closing(ValkeyStores(f"unix://{second['socket']}")) as stores:
+        store = stores.queue(QUEUE)
+        assert await store.check() == []
+        scene.assert_no_finished_job_ran_again(await store.snapshot())
     again.signal(signal.SIGTERM)
     assert await again.ends() == 0
     assert not Path(second["socket"]).parent.exists()

@@ -116,8 +116,10 @@ async def open_house(queue: str, stores: Stores | None = None) -> AsyncIterator[
         app = create_app(Desk(stores, foresights=foresights), hosts=own_hosts(taken))
         server = Server(app, closing=foresights.close)
         serving = asyncio.create_task(server.serve([taken]))
-        await server.up.wait()
-        async with httpx.AsyncClient(base_url=address(taken)) as http:
-            yield House(http, store, foresights)
+        try:
+            await server.up.wait()
+            async with httpx.AsyncClient(base_url=address(taken)) as http:
+                yield House(http, store, foresights)
+        finally:
             server.stop()
-        await serving
+            await serving

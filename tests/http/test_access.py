@@ -17,7 +17,8 @@ from maitred.service.desk import Desk
 from maitred.service.door import Door
 from maitred.service.keyring import Keys, Role
 from maitred.service.meter import Meter
-from maitred.store.memory import MemoryKeyring, MemoryStores
+from maitred.store.memory import MemoryStores
+from maitred.store.memory_keyring import MemoryKeyring
 from maitred.wire import KeyBody
 from tests.http.guest import HOST, body, is_problem
 from tests.http.house import House, events
@@ -365,7 +366,7 @@ async def test_no_other_way_of_writing_an_id_reaches_anothers_job(guarded: Place
             ):
                 answer = await guarded.asks(key, method, f"{QUEUE}/jobs/{written}{what}")
                 assert answer.status_code in (403, 404, 405), (method, written, answer.text)
-        for version in ("1&version=2", "2&version=1", "+1", "%31", "01"):
+        for version in ("1&version=2", "2&version=1", "+1", "%31", "01", "0" * 16 + "1", "9" * 5_000):
             answer = await guarded.asks(key, "GET", f"{QUEUE}/jobs/{id}/output?version={version}")
             assert answer.status_code in (403, 422), version
     assert (await guarded.desk.store("q").snapshot()).jobs == before

@@ -12,6 +12,7 @@ from maitred.http import sse
 from maitred.service import per_queue, recent
 from maitred.service.keyring import Keys
 from maitred.store.memory import MemoryStores
+from tests.closing import closing
 from tests.conftest import Servers, connect
 from tests.http.guest import body, is_problem
 from tests.http.house import Event, House, open_house, until
@@ -102,63 +103,61 @@ async def test_a_watcher_goes_on_at_another_server_and_after_a_restart(
     servers: Servers, queue_name: str, kind: str
 ) -> None:
     heard: list[Event] = []
-    stores = connect(servers, kind, None)
-    async with open_house(queue_name, stores) as here, open_house(queue_name, stores) as there:
-        async with here.everything(event=STEPS) as stream, here.everything() as other:
-            await anext(other)
-            ids = await play(here)
-            heard += await some(stream, 2)
-        async with there.everything(heard[-1].id, event=STEPS) as stream:
-            heard += await some(stream, 4)
-    async with (
-        open_house(queue_name, stores) as anew,
-        anew.everything(heard[-1].id, event=STEPS) as stream,
-    ):
-        heard += await some(stream, PLAYED - len(heard))
-        await anew.guest.submits("last", "user:9")
-        assert (await anext(stream)).data["key"] == "last"
-    assert sorted(event.data["id"] for event in heard[:3]) == sorted(ids)
-    assert [step(event)[3:5] for event in heard[3:7]] == [
-        ("running", None),
-        (None, "one"),
-        (None, None),
-        (None, "two"),
-    ]
-    assert [(event.name, event.data.get("state")) for event in heard[7:]] == [
-        ("state", "completed"),
-        ("result", None),
-        ("state", "processing"),
-        ("state", "deleted"),
-    ]
-    await stores.close()
+    async with closing(connect(servers, kind, None)) as stores:
+        async with open_house(queue_name, stores) as here, open_house(queue_name, stores) as there:
+            async with here.everything(event=STEPS) as stream, here.everything() as other:
+                await anext(other)
+                ids = await play(here)
+                heard += await some(stream, 2)
+            async with there.everything(heard[-1].id, event=STEPS) as stream:
+                heard += await some(stream, 4)
+        async with (
+            open_house(queue_name, stores) as anew,
+            anew.everything(heard[-1].id, event=STEPS) as stream,
+        ):
+            heard += await some(stream, PLAYED - len(heard))
+            await anew.guest.submits("last", "user:9")
+            assert (await anext(stream)).data["key"] == "last"
+        assert sorted(event.data["id"] for event in heard[:3]) == sorted(ids)
+        assert [step(event)[3:5] for event in heard[3:7]] == [
+            ("running", None),
+            (None, "one"),
+            (None, None),
+            (None, "two"),
+        ]
+        assert [(event.name, event.data.get("state")) for event in heard[7:]] == [
+            ("state", "completed"),
+            ("result", None),
+            ("state", "processing"),
+            ("state", "deleted"),
+        ]
 
 
 @pytest.mark.parametrize("kind", ["valkey"])
 async def test_watchers_of_a_job_and_a_batch_go_on_at_another_server_and_after_a_restart(
     servers: Servers, queue_name: str, kind: str
 ) -> None:
-    stores = connect(servers, kind, None)
-    async with open_house(queue_name, stores) as here, open_house(queue_name, stores) as there:
-        sent = {"submitter": {"type": "user", "id": "1"}, "jobs": [body("k", "user:1")]}
-        batch = (await here.guest.http.post(f"{here.guest.url}/batches", json=sent)).json()["id"]
-        async with here.stream(f"/batches/{batch}/events") as of_batch:
-            counted = await until(of_batch, "state", sealed=True)
-        [job] = (await here.guest.sees("/jobs"))["items"]
-        async with here.watching(job["id"]) as of_job:
-            pending = await until(of_job, "state", state="pending")
-        await there.works()
-        async with there.watching(job["id"], pending.id) as of_job:
-            running = await anext(of_job)
-            assert (running.name, running.data["phase"]) == ("state", "running")
-    async with open_house(queue_name, stores) as anew:
-        anew.held = there.held
-        await anew.ends()
-        async with anew.watching(job["id"], running.id) as of_job:
-            assert [event.name async for event in of_job] == ["state", "result"]
-        async with anew.stream(f"/batches/{batch}/events", counted.id) as of_batch:
-            told = [event async for event in of_batch if event.name != "state"]
-            assert [event.name for event in told] == ["report"]
-    await stores.close()
+    async with closing(connect(servers, kind, None)) as stores:
+        async with open_house(queue_name, stores) as here, open_house(queue_name, stores) as there:
+            sent = {"submitter": {"type": "user", "id": "1"}, "jobs": [body("k", "user:1")]}
+            batch = (await here.guest.http.post(f"{here.guest.url}/batches", json=sent)).json()["id"]
+            async with here.stream(f"/batches/{batch}/events") as of_batch:
+                counted = await until(of_batch, "state", sealed=True)
+            [job] = (await here.guest.sees("/jobs"))["items"]
+            async with here.watching(job["id"]) as of_job:
+                pending = await until(of_job, "state", state="pending")
+            await there.works()
+            async with there.watching(job["id"], pending.id) as of_job:
+                running = await anext(of_job)
+                assert (running.name, running.data["phase"]) == ("state", "running")
+        async with open_house(queue_name, stores) as anew:
+            anew.held = there.held
+            await anew.ends()
+            async with anew.watching(job["id"], running.id) as of_job:
+                assert [event.name async for event in of_job] == ["state", "result"]
+            async with anew.stream(f"/batches/{batch}/events", counted.id) as of_batch:
+                told = [event async for event in of_batch if event.name != "state"]
+                assert [event.name for event in told] == ["report"]
 
 
 async def test_whoever_was_away_for_too_long_is_told_so_and_how_the_queue_is(

@@ -179,10 +179,12 @@ async def open_house(settings: Settings) -> AsyncIterator[str]:
     with take_port("127.0.0.1", 0) as taken:
         server = Server(create_app(Desk(stores), hosts=own_hosts(taken)))
         serving = asyncio.create_task(server.serve([taken]))
-        await server.up.wait()
-        yield address(taken)
-        server.stop()
-        await serving
+        try:
+            await server.up.wait()
+            yield address(taken)
+        finally:
+            server.stop()
+            await serving
 
 
 async def test_the_client_gets_documents_and_typed_errors_from_a_real_server() -> None:

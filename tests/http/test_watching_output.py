@@ -49,6 +49,24 @@ async def test_a_watcher_hears_what_a_job_says_and_then_its_end(house: House) ->
     assert (ended[0].data["text"], ended[0].data["cut"]) == ("last", 12)
 
 
+async def test_a_watcher_hears_of_a_cancel_at_once_and_of_the_result_when_the_run_has_stopped(
+    house: House,
+) -> None:
+    job = await speaker(house)
+    async with house.watching(job.id) as stream:
+        await until(stream, "state", phase="running")
+        await house.guest.asks("POST", job.id, "/cancel")
+        await until(stream, "state", code="cancelled")
+        await job.says(Part("stdout", b"tidying up\n"))
+        await until(stream, "output")
+    async with house.watching(job.id) as stream:
+        await until(stream, "state", code="cancelled")
+        await job.ends(Part("stdout", b"done\n"))
+        ended = await rest(stream)
+    assert [event.name for event in ended] == ["output", "result"]
+    assert (ended[1].data["result"], ended[1].data["code"]) == (7, "cancelled")
+
+
 async def test_whoever_comes_later_hears_all_that_is_kept(house: House) -> None:
     job = await speaker(house)
     await job.says(Part("stdout", b"one\n"))

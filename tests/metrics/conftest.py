@@ -39,14 +39,16 @@ class Counted:
             app = create_app(self.desk, hosts=own_hosts(taken), metrics=self.metrics)
             server = Server(app, closing=foresights.close)
             serving = asyncio.create_task(server.serve([taken]))
-            await server.up.wait()
-            async with httpx.AsyncClient(base_url=address(taken), timeout=20) as http:
-                self.guest = Guest(http, self.store)
-                self.reads = Readings(http, self.store.queue)
-                await self.listens(foresights)
-                yield
+            try:
+                await server.up.wait()
+                async with httpx.AsyncClient(base_url=address(taken), timeout=20) as http:
+                    self.guest = Guest(http, self.store)
+                    self.reads = Readings(http, self.store.queue)
+                    await self.listens(foresights)
+                    yield
+            finally:
                 server.stop()
-            await serving
+                await serving
 
     async def listens(self, foresights: Foresights) -> None:
         """Wait until the server hears what happens."""

@@ -9,7 +9,7 @@ from maitred.service.desk import Desk
 from maitred.service.document import Document
 from maitred.service.keyring import Keys
 from maitred.service.receivers import Receivers
-from maitred.store.memory import MemoryKeyring
+from maitred.store.memory_keyring import MemoryKeyring
 from maitred.store.port import Stores
 from maitred.wire import decode_json
 from tests.conftest import Clock

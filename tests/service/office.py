@@ -10,7 +10,7 @@ from maitred.service.clerk import Clerk
 from maitred.service.keyring import Keys
 from maitred.service.messages import report_id
 from maitred.service.order import allowed_by
-from maitred.store.memory import MemoryKeyring
+from maitred.store.memory_keyring import MemoryKeyring
 from maitred.store.port import Store
 from maitred.wire import decode_body, decode_json, encode_json, parse_batch
 from tests.conftest import Clock

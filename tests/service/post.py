@@ -3,7 +3,7 @@
 from maitred.service.delivery import Postman
 from maitred.service.keyring import Keys
 from maitred.service.signing import Signer
-from maitred.store.memory import MemoryKeyring
+from maitred.store.memory_keyring import MemoryKeyring
 
 
 def postman(keys: Keys | None = None, *, patience: float = 15.0) -> Postman:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from maitred.core.job import Finish
 from maitred.core.notices import LOCKED_FOR
 from maitred.core.settings import SECOND
 from maitred.errors import ForgedWebhook, StoreUnavailable, UnknownJob
@@ -34,9 +35,11 @@ async def errands(stores: Stores, queue_name: str, clock: Clock) -> Errands:
 async def at_work(errands: Errands, receivers: Receivers | None = None) -> AsyncIterator[None]:
     """Let a courier work as long as the block lasts."""
     task = asyncio.create_task(errands.courier(receivers=receivers).run())
-    yield
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_start_and_end_are_told_with_the_job_as_it_was_then(errands: Errands, address: Address) -> None:
@@ -221,7 +224,9 @@ async def test_an_end_that_was_undone_by_a_retry_is_told_as_it_was(
 ) -> None:
     id = await errands.submits("k", address.at("/r", Reply(200)))
     await errands.works()
-    await errands.ends(id, "exit")
+    await errands.hears()
+    lease = errands.running.pop(id).lease
+    await errands.store.finish("w", [Finish(lease, "exit", "exit status 1", b'{"exit":1}')])
     await errands.store.retry(id)
     await errands.hears()
     await errands.courier().work_off()
@@ -232,6 +237,29 @@ async def test_an_end_that_was_undone_by_a_retry_is_told_as_it_was(
         ("job.requeued", "waiting", "retried"),
         ("job.started", "running", None),
     ]
+    assert [(each["data"]["message"], each["data"]["result"]) for each in told(address)] == [
+        (None, None),
+        ("exit status 1", {"exit": 1}),
+        (None, None),
+        (None, None),
+    ]
+
+
+async def test_the_end_of_a_cancelled_run_is_told_when_it_has_stopped_with_what_it_had_done(
+    errands: Errands, address: Address
+) -> None:
+    id = await errands.submits("k", address.at("/r", Reply(200)))
+    await errands.works()
+    await errands.hears()
+    await errands.courier().work_off()
+    await errands.store.cancel(id, "cancelled by ann")
+    assert await errands.courier().work_off() == 0
+    lease = errands.running.pop(id).lease
+    await errands.store.finish("w", [Finish(lease, "cancelled", result=b'{"exit":-15}')])
+    errands.later(1)
+    assert await errands.courier().work_off() == 1
+    data = told(address)[-1]["data"]
+    assert (data["code"], data["message"], data["result"]) == ("cancelled", "cancelled by ann", {"exit": -15})
 
 
 async def test_a_receiver_that_hangs_does_not_keep_others_from_being_told(

@@ -11,7 +11,7 @@ from maitred.service.document import job_document
 from maitred.service.house_document import queue_document, running_document
 from maitred.store.port import Status, WorkerView
 from maitred.wire import JobDocument, QueueDocument, RunningJob
-from maitred.wire.document import SettingsDocument
+from maitred.wire.house_document import SettingsDocument
 from tests.http.floor import THREE
 
 JOB = Job(

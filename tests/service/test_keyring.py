@@ -6,9 +6,10 @@ from base64 import b64decode
 import pytest
 
 from maitred.core.settings import DAY, SECOND
-from maitred.errors import UnknownKey
+from maitred.errors import StoreError, UnknownKey
 from maitred.service.keyring import LOCAL, MOST_SECRETS, Keys
-from maitred.store.memory import MemoryKeyring, MemoryStores
+from maitred.store.memory import MemoryStores
+from maitred.store.memory_keyring import MemoryKeyring
 from maitred.store.port import Stores
 
 
@@ -35,11 +36,12 @@ async def test_records_are_made_changed_and_removed_in_one_step(stores: Stores, 
     assert not await ring.change(id, b"other", b"new")
     assert await ring.change(id, None, b"one\0\xff")
     assert not await ring.change(id, None, b"two")
-    assert (await ring.all())[id] == b"one\0\xff"
+    assert (await ring.all())[id] == await ring.get(id) == b"one\0\xff"
     assert await ring.change(id, b"one\0\xff", b"two")
     assert not await ring.change(id, b"one\0\xff", None)
     assert await ring.change(id, b"two", None)
     assert id not in await ring.all()
+    assert await ring.get(id) is None
 
 
 async def test_the_local_key_is_always_there_and_is_made_once(stores: Stores) -> None:
@@ -87,6 +89,16 @@ async def test_a_key_that_nobody_made_is_unknown(keys: Keys) -> None:
     with pytest.raises(UnknownKey, match="'nobody'"):
         await keys.rotate("nobody")
     assert not await keys.any_made()
+
+
+async def test_a_record_of_another_version_is_in_nobodys_way(keys: Keys) -> None:
+    made = await keys.create("viewer")
+    assert await keys._keyring.change("newer", None, b'{"id":"newer","role":"inspector"}')
+    assert [key.id for key in await keys.all()] == [made.record.id, LOCAL]
+    assert await keys.signing(made.record.id)
+    assert (await keys.revoke(made.record.id)).revoked
+    with pytest.raises(StoreError, match="another version"):
+        await keys.signing("newer")
 
 
 async def test_a_key_does_not_tell_its_secrets_when_it_is_printed() -> None:

@@ -42,14 +42,19 @@ async def test_what_is_missed_while_looking_makes_it_look_again(store: Store, cl
     for number in range(3):
         await store.put([Order(f"j{number}", Submitter("user", "1"), "handler:grade", b"")])
     forgetful = Forgetful(store)
-    foresight = Foresight(forgetful, clock=lambda: clock.now / SECOND)
-    task = asyncio.create_task(foresight.run())
-    await asyncio.wait_for(foresight.ready.wait(), 20)
-    assert forgetful.missed, "it looked while something was lost"
-    assert foresight.picture
-    assert len(foresight.picture.lanes) == (await store.status()).waiting
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    async with foreseeing(forgetful, clock) as foresight:
+        assert forgetful.missed, "it looked while something was lost"
+        assert foresight.picture
+        assert len(foresight.picture.lanes) == (await store.status()).waiting
+
+
+async def test_a_past_that_is_kept_no_longer_is_not_waited_for(store: Store, clock: Clock) -> None:
+    await store.survey(600)
+    await store.put([Order("before", Submitter("user", "1"), "handler:grade", b"")])
+    overrun = Overrun(store)
+    async with foreseeing(overrun, clock) as foresight:
+        assert foresight.picture
+        assert len(foresight.picture.lanes) == 2
 
 
 @pytest.fixture
@@ -67,7 +72,10 @@ async def test_two_servers_foresee_the_same(
     stores: Stores, other_stores: Stores, store: Store, clock: Clock
 ) -> None:
     queue = store.queue
-    async with looking_out(stores, queue, clock) as one, another(other_stores, queue, clock) as other:
+    async with (
+        looking_out(stores, queue, clock) as one,
+        foreseeing(other_stores.queue(queue), clock) as other,
+    ):
         await one.works(1)
         ids = [await one.submit(f"j{number}") for number in range(6)]
         await one.starts()
@@ -95,24 +103,20 @@ async def test_two_servers_foresee_the_same(
             assert (mine.expected, mine.at_latest) == (theirs.expected, theirs.at_latest)
 
 
-async def test_a_store_that_was_lost_is_looked_at_again(stores: Stores, store: Store, clock: Clock) -> None:
+async def test_a_store_that_was_lost_is_looked_at_again(store: Store, clock: Clock) -> None:
     lost = Losing(store)
-    foresight = Foresight(lost, clock=lambda: clock.now / SECOND)
-    task = asyncio.create_task(foresight.run())
-    await foresight.ready.wait()
-    lost.away = True
-    await store.put([Order("a", Submitter("user", "1"), "handler:grade", b"")])
+    async with foreseeing(lost, clock) as foresight:
+        lost.away = True
+        await store.put([Order("a", Submitter("user", "1"), "handler:grade", b"")])
 
-    async def forgotten() -> bool:
-        return foresight.picture is None
+        async def forgotten() -> bool:
+            return foresight.picture is None
 
-    await eventually(forgotten, 20)
-    lost.away = False
-    await asyncio.wait_for(foresight.ready.wait(), 20)
-    assert foresight.picture
-    assert len(foresight.picture.lanes) == 1
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+        await eventually(forgotten, 20)
+        lost.away = False
+        await asyncio.wait_for(foresight.ready.wait(), 20)
+        assert foresight.picture
+        assert len(foresight.picture.lanes) == 1
 
 
 class Losing:
@@ -151,10 +155,27 @@ class Forgetful:
         return (await self._store.news(after, 1))[1:]
 
 
+class Overrun:
+    """A store in which, once, more happens after a survey than it keeps."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self.calls = store, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def news(self, after: str, timeout: float) -> list[Entry]:
+        self.calls += 1
+        if self.calls == 1:
+            await self._store.put([Order("later", Submitter("user", "1"), "handler:grade", b"")])
+        entries = await self._store.news(after, timeout)
+        return entries if after != "0-0" else entries[-1:]
+
+
 @contextlib.asynccontextmanager
-async def another(stores: Stores, queue: str, clock: Clock) -> AsyncIterator[Foresight]:
-    """Foresee the same queue in a second server, with connections of its own."""
-    foresight = Foresight(stores.queue(queue), clock=lambda: clock.now / SECOND)
+async def foreseeing(store: Any, clock: Clock) -> AsyncIterator[Foresight]:
+    """Foresee a queue, and be ready."""
+    foresight = Foresight(store, clock=lambda: clock.now / SECOND)
     task = asyncio.create_task(foresight.run())
     try:
         await asyncio.wait_for(foresight.ready.wait(), 20)

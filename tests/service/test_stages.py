@@ -68,7 +68,7 @@ async def test_watchers_hear_of_each_stage() -> None:
     for number, name in enumerate(INGEST, 1):
         started = Started(7, 1, 1, 1, Kind.ELASTIC, number * SECOND, 5 * SECOND, "w", f"stage:{name}")
         watch.heard.append(Heard((number, 0), number * SECOND, started))
-    watch.tell_heard(None, watch.settings)
+    watch.tell_heard(len(INGEST), None, watch.settings, ())
     told = [await watch.next(0) for _ in INGEST]
     assert [event and event.data["stage"] for event in told] == list(INGEST)
     assert watch.view.job.phase is Phase.RUNNING

@@ -1,10 +1,13 @@
 """Commands run in a room of their own, and nothing of them is left."""
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from maitred.core.job import Phase
+from maitred.service.host import this_host
 from tests.waiting import eventually
 from tests.worker.conftest import Kitchen
 from tests.worker.processes import running, unlikely_nap
@@ -54,6 +57,33 @@ async def test_a_program_that_is_not_there_is_a_clear_failure(kitchen: Kitchen) 
     code, _ = await run(kitchen, "no-such-program")
     assert code == "command"
     assert "no-such-program" in (await kitchen.view()).job.message
+
+
+@pytest.mark.parametrize("bubble", [True, False])
+async def test_what_cannot_be_started_is_told_by_its_name_and_not_by_a_wrappers(
+    kitchen: Kitchen, bubble: bool
+) -> None:
+    kitchen.host = this_host() if bubble else replace(this_host(), bwrap="")
+    laid = {"text": {"text": "hello"}, "lost": {"text": "#!/usr/bin/no-such-shell\n"}}
+    chmod: dict[str, Any] = {"cmd": "chmod +x text lost; cp text plain; chmod -x plain; ln -s loop loop"}
+    words = {
+        "./none": "there is no program './none'",
+        "/usr/bin/none": "there is no program '/usr/bin/none'",
+        "./loop": "there is no program './loop'",
+        "./plain": "'./plain' is not executable; name what runs it, as in `sh ./plain`",
+        ".": "there is no program '.'",
+        "./": "'./' is not a file that could be run",
+        "./text": "'./text' is neither a program nor a script, which would begin with `#!`",
+        "./lost": "'./lost' is to be run by '/usr/bin/no-such-shell', and there is no such program",
+    }
+    steps = [chmod, *({"cmd": [name], "on_fail": "next"} for name in words), {"cmd": "true"}]
+    async with kitchen.worker():
+        await kitchen.script(*steps, files=laid)
+        job = await kitchen.ended()
+    _, *answers, _ = json.loads(job.result)["responses"]
+    wanted = [f"it could not be started: {each}\n" for each in words.values()]
+    assert [answer["stderr"] for answer in answers] == wanted
+    assert {answer["status"] for answer in answers} == {None}
 
 
 async def test_output_is_bounded_and_the_cut_is_shown(kitchen: Kitchen) -> None:

@@ -1,5 +1,6 @@
 """Files come into a room inline or by address, and those that are asked for are kept."""
 
+import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator
@@ -62,7 +63,20 @@ async def test_what_is_no_file_of_its_own_is_refused_and_told(cell: Cell) -> Non
     assert set(refused) == set(names) - {"ok"}
     assert refused["missing"] == "it is not there"
     assert refused["pipe"] == refused["dir"] == "it is not a file"
+    assert refused["link"] == "it is a link, and links are not followed"
+    assert refused["up/passwd"] == refused["ok/in"] == "its directory is a link, or not a directory"
     assert refused["big"] == "it has 3888 bytes, of which 2000 are left to keep"
+
+
+async def test_who_is_stopped_while_files_are_kept_has_what_was_printed(cell: Cell) -> None:
+    async def keep(_artifacts: list[Artifact]) -> None:
+        task.cancel()
+        await asyncio.Event().wait()
+
+    body = {"command": ["sh", "-c", "echo all > file; echo said"], "artifacts": ["file"]}
+    task = asyncio.create_task(run_command(body, cell.with_settings(), keep=keep))
+    outcome = await task
+    assert (outcome.code, json.loads(outcome.result)["stdout"]) == ("stopped", "said\n")
 
 
 async def test_the_limit_is_for_all_artifacts_together(cell: Cell) -> None:

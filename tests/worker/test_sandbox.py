@@ -7,9 +7,12 @@ import socket
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from maitred.worker import room, terminal
+from maitred.worker.program import end_tree
 from tests.waiting import eventually
 from tests.worker.cells import KINDS, Cell, cell_of
 from tests.worker.processes import running, unlikely_nap
@@ -102,6 +105,11 @@ async def test_a_user_of_its_own_cannot_read_what_is_the_workers_or_another_jobs
             ended = await cell.sh(f"cat {name}")
             assert ended.exit
             assert "Permission denied" in ended.stderr
+
+
+async def test_a_program_without_a_network_is_not_told_who_is_there(bubble: Cell) -> None:
+    ended = await bubble.sh("cat /etc/hosts /etc/resolv.conf")
+    assert ended.stdout == "127.0.0.1 localhost job\n::1 localhost job\n"
 
 
 async def test_a_program_can_write_in_its_home_and_tmp_only(bubble: Cell) -> None:
@@ -261,6 +269,25 @@ async def test_a_stopped_program_is_asked_first_and_then_gone_with_all_of_its_ow
     ended = await running_it
     assert (ended.stopped, ended.stdout) == (True, "up\nbye\n")
     assert not running(nap)
+
+
+async def test_a_program_that_has_ended_when_it_is_stopped_is_known_whole(
+    bubble: Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def while_it_is_cancelled(*args: Any) -> None:
+        for task in cancelled:
+            task.cancel()
+        await end_tree(*args)
+
+    for module in (room, terminal):
+        monkeypatch.setattr(module, "end_tree", while_it_is_cancelled)
+    cancelled = [asyncio.create_task(bubble.sh("echo all; exit 3"))]
+    ended = await cancelled[0]
+    assert (ended.exit, ended.stdout, ended.stopped) == (3, "all\n", False)
+    async with bubble.with_settings().room() as its:
+        shown = await its.run_terminal(["sh", "-c", "exit 4"], (80, 24), lambda *_: None)
+        cancelled = [asyncio.create_task(shown.wait())]
+        assert (await cancelled[0]).exit == 4
 
 
 async def test_a_time_limit_ends_the_program_and_is_told(cell: Cell) -> None:

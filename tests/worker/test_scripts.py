@@ -226,6 +226,8 @@ async def test_a_cancelled_script_is_ended_with_the_step_that_runs(kitchen: Kitc
         assert not running(nap)
     job = (await kitchen.view()).job
     assert (job.code, job.message) == ("cancelled", "cancelled by ann")
+    responses = json.loads(job.result)["responses"]
+    assert [(each["stdout"], each["status"]) for each in responses] == [("a\n", 0), ("b\n", -15)]
 
 
 async def test_output_is_bounded_and_the_cut_is_shown(kitchen: Kitchen) -> None:

@@ -220,7 +220,7 @@ async def test_each_stage_has_the_whole_time_limit(pipeline: Pipeline) -> None:
     await pipeline.begin(*TWO, time_limit=1.0)
 
     async def download(_job: StageJob) -> None:
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.05)
 
     async def notify(_job: StageJob) -> None:
         await asyncio.Event().wait()

@@ -95,10 +95,12 @@ async def queue_house(
 ) -> AsyncIterator[House]:
     """Give a queue on a line and a tree, which must agree when the test is done with them."""
     stores = LedgeredStores(connect_line(servers, line, clock), clock)
-    store = stores.queue(queue_name)
-    await store.configure(settings)
-    tree = await store.tree()
-    assert tree
-    yield House(stores, store, tree, clock)
-    assert await store.check() == []
-    await stores.close()
+    try:
+        store = stores.queue(queue_name)
+        await store.configure(settings)
+        tree = await store.tree()
+        assert tree
+        yield House(stores, store, tree, clock)
+        assert await store.check() == []
+    finally:
+        await stores.close()

@@ -3,6 +3,7 @@
 import pytest
 
 from maitred.core.stages import INGEST
+from maitred.store.zookeeper import reconciling
 from maitred.store.zookeeper.payloads import Reason
 from tests.zookeeper.house import House
 
@@ -37,6 +38,22 @@ async def test_a_job_that_the_tree_does_not_know_is_named_and_reconciled(busy: H
     assert tally
     assert len(tally.removed) == 1
     assert await busy.store.read(["d"]) == [None]
+
+
+async def test_many_that_the_tree_does_not_know_are_all_reconciled_at_once(
+    busy: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconciling, "PAGE", 2)
+    keys = ["d", "e", "f", "g"]
+    await busy.put(*keys)
+    for key in keys:
+        await busy.store.hold("job", key, "ada", "")
+    for key in keys:
+        await busy.ledger.jobs.delete((await busy.job(key)).ledger, forget=True)
+    tally = await busy.store.reconcile()
+    assert tally
+    assert len(tally.removed) == len(keys)
+    assert await busy.store.read(keys) == [None] * len(keys)
 
 
 async def test_a_job_in_two_states_is_named_and_reconciled(busy: House) -> None:

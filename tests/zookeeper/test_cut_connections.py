@@ -11,6 +11,7 @@ from maitred.core.stages import INGEST
 from maitred.store.zookeeper.check import check
 from maitred.store.zookeeper.ledger import Ledger
 from maitred.store.zookeeper.session import Session
+from tests.closing import closing
 from tests.zookeeper.party import batch_order, newcomer
 from tests.zookeeper.server import ZooKeeper
 
@@ -88,8 +89,10 @@ async def test_every_step_takes_place_once_over_connections_that_are_cut(
     zookeeper: ZooKeeper, root: str, layout: str, seed: int
 ) -> None:
     cutter = Cutter(zookeeper.port, Random(seed))
-    async with cutter.open() as host:
-        ledger = Ledger(Session(host, timeout=20, patience=40), root, layout=layout)  # type: ignore[arg-type]
+    async with (
+        cutter.open() as host,
+        closing(Ledger(Session(host, timeout=20, patience=40), root, layout=layout)) as ledger,  # type: ignore[arg-type]
+    ):
         await ledger.open()
         put = await ledger.batches.create(batch_order("once", sealed=False))
         assert put.created
@@ -114,4 +117,3 @@ async def test_every_step_takes_place_once_over_connections_that_are_cut(
         assert cutter.cuts > 3
         cutter.cutting = False
         assert await check(ledger) == []
-        await ledger.close()

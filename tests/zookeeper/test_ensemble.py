@@ -28,28 +28,30 @@ async def test_b25_the_leader_is_lost_and_work_goes_on(ensemble: Ensemble, layou
         Ledger(Session(ensemble.hosts, timeout=15, patience=30), "/t", layout=layout)  # type: ignore[arg-type]
         for _ in range(2)
     ]
-    for ledger in ledgers:
-        await ledger.open()
-    one, other = ledgers
-    bid, jids = await batch_of(one, *(f"k{n}" for n in range(JOBS)))
-    lock = await one.batches.lock(bid, "clerk", b"c" * 16)
-    assert lock
-    lost: list[int] = []
-    for ledger in ledgers:
-        ledger.session.on_lost(lambda: lost.append(1))
-    ends: list[str] = []
-    work = asyncio.gather(carry(one, jids[::2], ends), carry(other, jids[1::2], ends))
-    await eventually(lambda: asyncio.sleep(0, len(ends) >= 5))
-    killed = ensemble.leader()
-    await asyncio.to_thread(killed.kill)
-    await work
-    assert sorted(ends) == jids
-    assert not lost
-    assert await one.locks.holds(lock)
-    assert await other.batches.lock(bid, "other", b"o" * 16) is None
-    assert (await one.reader.counts(bid))["completed"] == JOBS
-    assert (await one.jobs.read(jids[0])).last == "notify"
-    await one.session.sync(one.tree.root)
-    assert await check(one) == []
-    for ledger in ledgers:
-        await ledger.close()
+    try:
+        for ledger in ledgers:
+            await ledger.open()
+        one, other = ledgers
+        bid, jids = await batch_of(one, *(f"k{n}" for n in range(JOBS)))
+        lock = await one.batches.lock(bid, "clerk", b"c" * 16)
+        assert lock
+        lost: list[int] = []
+        for ledger in ledgers:
+            ledger.session.on_lost(lambda: lost.append(1))
+        ends: list[str] = []
+        work = asyncio.gather(carry(one, jids[::2], ends), carry(other, jids[1::2], ends))
+        await eventually(lambda: asyncio.sleep(0, len(ends) >= 5))
+        killed = ensemble.leader()
+        await asyncio.to_thread(killed.kill)
+        await work
+        assert sorted(ends) == jids
+        assert not lost
+        assert await one.locks.holds(lock)
+        assert await other.batches.lock(bid, "other", b"o" * 16) is None
+        assert (await one.reader.counts(bid))["completed"] == JOBS
+        assert (await one.jobs.read(jids[0])).last == "notify"
+        await one.session.sync(one.tree.root)
+        assert await check(one) == []
+    finally:
+        for ledger in ledgers:
+            await ledger.close()

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from maitred.core.job import Phase, Start, Stop
+from maitred.core.output import Part
 from maitred.core.settings import SECOND, Settings
 from maitred.core.stages import INGEST
 from maitred.errors import AlreadyEnded, LockLost
@@ -112,8 +113,11 @@ async def test_b21_a_cancelled_run_is_failed_its_lock_gone_and_its_late_word_ref
     [stop] = await one.store.park("w", 1)
     assert isinstance(stop, Stop)
     assert (stop.lease, stop.code) == (start.lease, "cancelled")
-    late = await one.store.finish("w", [finish(start)])
+    late = await one.store.finish("w", [finish(start)._replace(said=(Part("log", b"so far"),))])
     assert late.lost == [start.lease]
+    output = await one.store.output("a", None, 0, 10)
+    assert output
+    assert ([chunk.data for chunk in output.chunks], output.ended) == ([b"so far"], True)
     entry = await other.entry("a")
     assert (entry.state, entry.standing.code) == ("failed", "cancelled")
     assert await one.ledger.session.stat(one.tree.bridge.lock(entry.jid)) is None

@@ -2,6 +2,7 @@
 
 import json
 
+from maitred.core.job import Finish
 from maitred.core.notices import Delivery
 from maitred.core.settings import SECOND
 from maitred.core.stages import INGEST
@@ -61,10 +62,11 @@ async def test_the_tree_hears_of_a_job_that_was_given_up(house: House) -> None:
     await put(house, "waits", abandon=10 * SECOND)
     await put(house, "runs", abandon=10 * SECOND)
     await house.store.hold("job", "waits", "ann", "")
-    await house.store.join("w", 1, NEEDS)
+    [start] = (await house.store.join("w", 1, NEEDS)).starts
     house.clock.now += 10 * SECOND
     await house.store.tick()
     await house.tree.tell(10)
+    await house.store.finish("w", [Finish(start.lease, "stopped", status=start.status)])
     assert await house.states("waits") == ("failed", "failed")
     assert await house.states("runs") == ("failed", "failed")
     assert (await house.entry("runs")).standing.code == "abandoned"

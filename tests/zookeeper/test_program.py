@@ -15,6 +15,7 @@ from maitred.store.ledgered import LedgeredStore
 from maitred.store.memory import MemoryStores
 from maitred.store.zookeeper.session import Create, Session
 from tests.cli.house import House
+from tests.closing import closing
 from tests.waiting import eventually
 from tests.zookeeper.house import House as Queue
 from tests.zookeeper.house import settings_for
@@ -180,11 +181,10 @@ def test_legacy_import_is_a_command(house: House, older: str) -> None:
 
 
 async def test_whoever_opens_a_queue_gets_its_ledger(zookeeper: ZooKeeper, root: str) -> None:
-    stores = connect("memory://")
-    store = stores.queue("ingest")
-    assert isinstance(store, LedgeredStore)
-    await store.configure(settings_for(f"zookeeper://{zookeeper.host}{root}", "seed"))
-    assert await store.tree()
-    assert stores.queue("ingest") is store
-    assert (await store.status()).settings.max_body == 512 * 1024
-    await stores.close()
+    async with closing(connect("memory://")) as stores:
+        store = stores.queue("ingest")
+        assert isinstance(store, LedgeredStore)
+        await store.configure(settings_for(f"zookeeper://{zookeeper.host}{root}", "seed"))
+        assert await store.tree()
+        assert stores.queue("ingest") is store
+        assert (await store.status()).settings.max_body == 512 * 1024

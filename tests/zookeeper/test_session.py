@@ -14,6 +14,7 @@ from maitred.errors import LockLost, StoreUnavailable, TooLarge
 from maitred.store.zookeeper.check import check
 from maitred.store.zookeeper.ledger import Ledger
 from maitred.store.zookeeper.session import Create, Delete, Put, Refused, Session
+from tests.closing import closing
 from tests.ports import free_ports
 from tests.waiting import eventually
 from tests.zookeeper.conftest import Opener
@@ -41,10 +42,9 @@ async def frail(own_server: ZooKeeper) -> AsyncIterator[Ledger]:
 
 @asynccontextmanager
 async def _opened(server: ZooKeeper, timeout: float) -> AsyncIterator[Ledger]:
-    ledger = Ledger(Session(server.host, timeout=timeout, patience=20), "/frail")
-    await ledger.open()
-    yield ledger
-    await ledger.close()
+    async with closing(Ledger(Session(server.host, timeout=timeout, patience=20), "/frail")) as ledger:
+        await ledger.open()
+        yield ledger
 
 
 def end_session(session: Session) -> None:
@@ -56,12 +56,11 @@ def end_session(session: Session) -> None:
 
 
 async def test_no_server_is_an_error_in_words(tmp_path: Path) -> None:
-    ledger = Ledger(Session(f"127.0.0.1:{free_ports(1)[0]}", patience=0.3), "/none")
-    with pytest.raises(StoreUnavailable, match="does not answer"):
-        await ledger.open()
-    with pytest.raises(StoreUnavailable):
-        await ledger.batches.create(batch_order())
-    await ledger.close()
+    async with closing(Ledger(Session(f"127.0.0.1:{free_ports(1)[0]}", patience=0.3), "/none")) as ledger:
+        with pytest.raises(StoreUnavailable, match="does not answer"):
+            await ledger.open()
+        with pytest.raises(StoreUnavailable):
+            await ledger.batches.create(batch_order())
 
 
 async def test_whoever_is_stopped_while_it_connects_leaves_no_session(own_server: ZooKeeper) -> None:

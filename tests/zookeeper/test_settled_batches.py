@@ -25,10 +25,10 @@ async def test_a_failed_batch_is_read_again_only_when_an_update_is_asked_for(
     await ledger.locks.give_up(lock)
     read, reads = ledger.reader.batch, 0
 
-    async def counting(id: str) -> BatchEntry | None:
+    async def counting(id: str, *, whole: bool = True) -> BatchEntry | None:
         nonlocal reads
         reads += 1
-        return await read(id)
+        return await read(id, whole=whole)
 
     monkeypatch.setattr(ledger.reader, "batch", counting)
     assert await ledger.batches.lock_oldest("me", RUN, updating) is None

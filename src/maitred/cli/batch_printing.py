@@ -59,22 +59,14 @@ def counts_sentence(counts: dict[str, int], *, sealed: bool) -> str:
 
 def print_batches(page: Page[BatchDocument]) -> None:
     """Print batches, a line for each."""
-    if not page.items:
-        typer.echo("There is no such batch.")
-        return
-    found = table("id", "state", "jobs", "submitter", "external id", "created")
-    for batch in page.items:
+
+    def cells(batch: BatchDocument) -> list[object]:
         jobs = counts_sentence(batch.counts, sealed=batch.sealed)
-        row = [
-            batch.id,
-            batch.state,
-            jobs,
-            who_of(batch),
-            batch.external_id or "",
-            clock(batch.created_at) or "",
-        ]
-        found.add_row(*plain_row(row))
-    print_page(page, found)
+        created = clock(batch.created_at) or ""
+        return [batch.id, batch.state, jobs, who_of(batch), batch.external_id or "", created]
+
+    headings = ("id", "state", "jobs", "submitter", "external id", "created")
+    print_page(page, headings, cells, "There is no such batch.")
 
 
 def print_report(report: ReportDocument) -> None:

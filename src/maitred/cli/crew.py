@@ -97,8 +97,10 @@ class Crew:
         self._closed = True
         for worker in self._workers.values():
             worker.stop()
-        ends = await asyncio.gather(*self._working.values(), return_exceptions=True)
-        for name, end in zip(self._working, ends, strict=True):
+        # Those who fail meanwhile are taken from the list.
+        working = dict(self._working)
+        ends = await asyncio.gather(*working.values(), return_exceptions=True)
+        for name, end in zip(working, ends, strict=True):
             if isinstance(end, BaseException) and name not in self._late:
                 raise end
 

@@ -11,7 +11,7 @@ from maitred.cli.asking import ID
 from maitred.cli.calling import InQueue
 from maitred.cli.command import Commands
 from maitred.cli.given import inline
-from maitred.cli.printing import clock, console, plain_row, say, table
+from maitred.cli.printing import clock, print_page
 from maitred.client import Client
 from maitred.errors import ConfigError
 from maitred.wire import DeliveryDocument, OutputDocument, OutputPiece, Page
@@ -89,11 +89,7 @@ def deliveries(where: InQueue, id: options.JobId, *, version: options.Version = 
 
 
 def _print_deliveries(page: Page[DeliveryDocument]) -> None:
-    if not page.items:
-        say("Nothing was sent yet.")
-        return
-    rows = table("at", "message", "try", "answer", "said", "again")
-    for each in page.items:
-        cells = (clock(each.at), each.type, each.attempt, each.answer, each.said, clock(each.next_at) or "")
-        rows.add_row(*plain_row(cells))
-    console().print(rows)
+    def cells(each: DeliveryDocument) -> list[object]:
+        return [clock(each.at), each.type, each.attempt, each.answer, each.said, clock(each.next_at) or ""]
+
+    print_page(page, ("at", "message", "try", "answer", "said", "again"), cells, "Nothing was sent yet.")

@@ -12,7 +12,7 @@ from maitred.cli import options
 from maitred.cli.calling import Where
 from maitred.cli.command import Commands
 from maitred.cli.given import seconds
-from maitred.cli.printing import clock, console, plain_row, print_pairs, say, table
+from maitred.cli.printing import clock, print_page, print_pairs, say
 from maitred.client import Client
 from maitred.errors import ConfigError, UnknownKey
 from maitred.wire import AuditEntry, KeyDocument, Page
@@ -67,12 +67,12 @@ def list_keys(where: Where) -> None:
 
 
 def _print_keys(page: Page[KeyDocument]) -> None:
-    rows = table("id", "role", "name", "for", "made", "good")
-    for key in page.items:
+    def cells(key: KeyDocument) -> list[object]:
         whom = ", ".join([*key.submitters, *(f"queue {name}" for name in key.queues)])
         until = "revoked" if key.revoked else f"until {clock(key.expires_at)}" if key.expires_at else ""
-        rows.add_row(*plain_row((key.id, key.role, key.name, whom, clock(key.created_at), until)))
-    console().print(rows)
+        return [key.id, key.role, key.name, whom, clock(key.created_at), until]
+
+    print_page(page, ("id", "role", "name", "for", "made", "good"), cells, "There is no key.")
 
 
 @keys.add("maitred keys rotate 4f1c9a0b77d2", "maitred keys rotate 4f1c9a0b77d2 --secret-only --keep 1h")
@@ -138,14 +138,12 @@ def audit(
 
 
 def _print_audit(page: Page[AuditEntry]) -> None:
-    if not page.items:
-        say("Nothing was changed yet.")
-        return
-    rows = table("at", "who", "from", "did", "queue", "what", "answer")
-    for each in page.items:
+    def cells(each: AuditEntry) -> list[object]:
         what = (each.queue or "", each.subject or "", each.status)
-        rows.add_row(*plain_row((clock(each.at), each.name, each.address, each.action, *what)))
-    console().print(rows)
+        return [clock(each.at), each.name, each.address, each.action, *what]
+
+    headings = ("at", "who", "from", "did", "queue", "what", "answer")
+    print_page(page, headings, cells, "Nothing was changed yet.")
 
 
 def _show(key: KeyDocument) -> None:

@@ -1,10 +1,10 @@
 """How answers look: tables for people, JSON for programs."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from os import environ
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import typer
 from pydantic import BaseModel
@@ -17,6 +17,8 @@ from maitred.cli.spans import starts
 from maitred.wire import BatchDocument, Hold, JobDocument, Page, QueueDocument, RunningJob
 
 UNBOUNDED = 10_000
+
+Item = TypeVar("Item", bound=BaseModel)
 
 
 def say(line: str, *, err: bool = False) -> None:
@@ -128,9 +130,22 @@ def table(*headings: str) -> Table:
     return made
 
 
-def print_page(page: Page[Any], rows: Table) -> None:
-    """Print the rows of a page, and how many more there are."""
+def print_page(
+    page: Page[Item], headings: Sequence[str], cells: Callable[[Item], Iterable[object]], nothing: str
+) -> None:
+    """Print a page as a table, a row for each item; say that there is nothing, or how many more there are."""
+    if not page.items:
+        say(nothing)
+        return
+    rows = table(*headings)
+    for item in page.items:
+        rows.add_row(*plain_row(cells(item)))
     console().print(rows)
+    say_more(page)
+
+
+def say_more(page: Page[Any]) -> None:
+    """Say how many there are beside those of a page."""
     if page.total is not None and page.total > len(page.items):
         say(f"and {page.total - len(page.items)} more")
 

@@ -3,11 +3,10 @@
 from maitred.cli.printing import (
     clock,
     hold_sentence,
-    plain_row,
     print_page,
     print_queue,
     say,
-    table,
+    say_more,
     who_of,
 )
 from maitred.cli.spans import span, starts_briefly
@@ -33,69 +32,63 @@ def print_line(page: Page[JobDocument | OthersJob], queue: QueueDocument) -> Non
     with_class = len(queue.classes) > 1
     with_start = any(isinstance(job, JobDocument) and starts_briefly(job.estimate) for job in page.items)
     some = [*(["class"] if with_class else []), *(["starts"] if with_start else [])]
-    rows = table(">#", "key", "submitter", "band", *some, "waits for", "id")
-    for job in page.items:
+
+    def cells(job: JobDocument | OthersJob) -> list[object]:
         its_class = [job.class_ or "elastic"] if with_class else []
         if isinstance(job, OthersJob):
-            cells = ["", "another", job.band, *its_class, *([""] if with_start else []), ""]
-        else:
-            starts = [starts_briefly(job.estimate)] if with_start else []
-            reason = job.waiting_for.text if job.waiting_for else ""
-            cells = [job.key, who_of(job), job.band, *its_class, *starts, reason]
-        rows.add_row(*plain_row([job.position, *cells, job.id]))
-    print_page(page, rows)
+            nothing = [""] if with_start else []
+            return [job.position, "", "another", job.band, *its_class, *nothing, "", job.id]
+        starts = [starts_briefly(job.estimate)] if with_start else []
+        reason = job.waiting_for.text if job.waiting_for else ""
+        return [job.position, job.key, who_of(job), job.band, *its_class, *starts, reason, job.id]
+
+    print_page(page, [">#", "key", "submitter", "band", *some, "waits for", "id"], cells, "")
 
 
 def print_jobs(page: Page[JobDocument | OthersJob]) -> None:
     """Print jobs in any state, a row for each."""
-    if not page.items:
-        say("There is no such job.")
-        return
-    rows = table("key", "submitter", "state", "code", "created", "id")
-    for job in page.items:
+
+    def cells(job: JobDocument | OthersJob) -> list[object]:
         if isinstance(job, OthersJob):
-            rows.add_row(*plain_row(["", "another", job.state, "", "", job.id]))
-        else:
-            state = job.state if job.phase in (None, job.state) else f"{job.state} ({job.phase})"
-            cells = [job.key, who_of(job), state, job.code or "", clock(job.created_at), job.id]
-            rows.add_row(*plain_row(cells))
-    print_page(page, rows)
+            return ["", "another", job.state, "", "", job.id]
+        state = job.state if job.phase in (None, job.state) else f"{job.state} ({job.phase})"
+        return [job.key, who_of(job), state, job.code or "", clock(job.created_at), job.id]
+
+    headings = ("key", "submitter", "state", "code", "created", "id")
+    print_page(page, headings, cells, "There is no such job.")
 
 
 def print_running(page: Page[RunningJob | OthersJob]) -> None:
     """Print what runs, a row for each."""
-    if not page.items:
-        say("Nothing runs.")
-        return
-    rows = table("key", "submitter", "class", "time", "worker", "id")
-    for job in page.items:
+
+    def cells(job: RunningJob | OthersJob) -> list[object]:
         if isinstance(job, OthersJob):
-            rows.add_row(*plain_row(["", "another", job.class_ or "", "", "", job.id]))
-        else:
-            time = f"{span(job.elapsed)} of {span(job.duration)}"
-            rows.add_row(*plain_row([job.key, who_of(job), job.class_ or "", time, job.worker, job.id]))
-    print_page(page, rows)
+            return ["", "another", job.class_ or "", "", "", job.id]
+        time = f"{span(job.elapsed)} of {span(job.duration)}"
+        return [job.key, who_of(job), job.class_ or "", time, job.worker, job.id]
+
+    print_page(page, ("key", "submitter", "class", "time", "worker", "id"), cells, "Nothing runs.")
 
 
 def print_queues(page: Page[QueueDocument]) -> None:
     """Print queues, a line for each."""
     for queue in page.items:
         print_queue(queue)
+    say_more(page)
     if not page.items:
         say("There is no queue; `maitred up` and `maitred serve` make those of maitred.toml.")
 
 
 def print_workers(page: Page[WorkerDocument]) -> None:
     """Print workers, a row for each."""
-    if not page.items:
-        say("Nobody works here; `maitred work` starts a worker.")
-        return
-    rows = table("worker", "slots", "serves", "enforces", "seen")
-    for worker in page.items:
+
+    def cells(worker: WorkerDocument) -> list[object]:
         slots = f"{worker.busy} of {worker.slots} busy{', draining' if worker.draining else ''}"
         lists = (", ".join(worker.serves), ", ".join(worker.sandbox))
-        rows.add_row(*plain_row([worker.name, slots, *lists, clock(worker.last_seen)]))
-    print_page(page, rows)
+        return [worker.name, slots, *lists, clock(worker.last_seen)]
+
+    headings = ("worker", "slots", "serves", "enforces", "seen")
+    print_page(page, headings, cells, "Nobody works here; `maitred work` starts a worker.")
 
 
 def print_check(found: CheckDocument) -> None:

@@ -192,8 +192,9 @@ class Client(BatchCalls, HoldCalls, KeyCalls, ListCalls):
         return Page[RunningJob | OthersJob].model_validate(answer)
 
     async def workers(self, queue: str) -> Page[WorkerDocument]:
-        """Show the workers."""
-        return Page[WorkerDocument].model_validate(await self._call("GET", queue, "workers"))
+        """Show the workers, 500 at most; `each_worker` gives all."""
+        answer = await self._call("GET", queue, "workers", query={"limit": "500"})
+        return Page[WorkerDocument].model_validate(answer)
 
     async def submitter(self, queue: str, type: str, id: str) -> SubmitterDocument:  # noqa: A002 - the wire's word
         """Show what a submitter has in line."""
@@ -234,8 +235,8 @@ class Client(BatchCalls, HoldCalls, KeyCalls, ListCalls):
         await self._call("DELETE", queue, "jobs", id)
 
     async def queues(self) -> Page[QueueDocument]:
-        """List the queues."""
-        return Page[QueueDocument].model_validate(await self._call("GET"))
+        """List the queues, 500 at most; `each_queue` gives all."""
+        return Page[QueueDocument].model_validate(await self._call("GET", query={"limit": "500"}))
 
     async def queue(self, queue: str) -> QueueDocument:
         """Show a queue: what is in it, its slots, and whether it is paused."""

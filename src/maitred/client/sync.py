@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from types import TracebackType
 from typing import Self
 
 from maitred.background import Blocking, blocking, iterating
@@ -24,9 +23,7 @@ class SyncClient(Blocking[Client]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     put = blocking(Client.put)

@@ -237,7 +237,8 @@ def _jobs(before: Snapshot, after: Snapshot) -> Iterator[Event]:
             continue
         yield from _returned(was, job)
         if job.phase is Phase.ENDED:
-            yield Ended(record, job.code)
+            if was is None or was.ended_at != job.ended_at:
+                yield Ended(record, job.code)
         elif job.phase is not Phase.RUNNING:
             yield Changed(record, job.phase, job.stage)
         older = after.jobs.get(job.previous)

@@ -20,7 +20,7 @@ from maitred.core.job import (
     Phase,
     Shift,
 )
-from maitred.core.notices import LOCKED_FOR, Delivery, Pending
+from maitred.core.notices import Delivery, Pending
 from maitred.core.pipeline import Ending
 from maitred.core.settings import Settings
 from maitred.core.speaking import Speaking
@@ -163,6 +163,8 @@ class House(Speaking):
             if not hold or hold.stopping in SETTLED:
                 lost.append(result.lease)
             if me and hold:
+                if hold.stopping in SETTLED:
+                    self._add_to_end(me, hold, result)
                 self._unhand(me, hold)
                 ended.append(Ending(hold, result, number))
         starts = [
@@ -233,7 +235,9 @@ class House(Speaking):
     def lock_notices(self, owner: str, token: bytes, limit: int, now: int, dice: bytes) -> list[Pending]:
         """Lock the first notices that are due, for as long as a try may take."""
         with self._verb(now, dice):
-            return self.outbox.lock(owner, token, self.now, self.now + LOCKED_FOR, limit)
+            return self.outbox.lock(
+                owner, token, self.now, limit, lambda record: self.still_stops(self.jobs[record])
+            )
 
     def told_notice(self, record: int, token: bytes, delivery: Delivery, now: int, dice: bytes) -> None:
         """Log a try at a notice, and go on with the next or try again."""

@@ -448,7 +448,8 @@ class View:
     present run, `granted` how long that may take, `holding` the class whose units it holds. `limits` and
     `used` are the units of each level, and how many are taken. `paused` is its queue's pause, None while it
     is open. `holds` are the reasons that hold it, or will when its place comes up; `space_free` is what is
-    left of the queue's space, None without a budget.
+    left of the queue's space, None without a budget. `stopping` tells that it has ended and its run has not:
+    that may still add to it.
     """
 
     job: Job
@@ -467,3 +468,4 @@ class View:
     holding: int | None = None
     holds: tuple[Held, ...] = ()
     space_free: int | None = None
+    stopping: bool = False

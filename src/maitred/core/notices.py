@@ -4,6 +4,7 @@ A job that has such an address gets a notice with each start, each return to the
 told in order, all versions of a job together: the next one when the one before has arrived or was given up.
 """
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from maitred.core.job import Job, View
@@ -18,10 +19,15 @@ DELIVERIES_KEPT = 100
 # Longer than a try takes, whatever the receiver does; shorter than one waits for a server that died.
 LOCKED_FOR = 20 * SECOND
 SAID_CHARACTERS = 500
+# After this an end is looked at again whose run is still being stopped: it may have a result by then.
+STOP_PATIENCE = SECOND // 5
 
 
 class Notice(NamedTuple):
-    """Something to be told, as it was at that moment. `number` is unique in the queue and never changes."""
+    """Something to be told, as it was at that moment. `number` is unique in the queue and never changes.
+
+    `message` and `result` are those of an end from which the job has gone on since.
+    """
 
     number: int
     kind: NoticeKind
@@ -31,6 +37,8 @@ class Notice(NamedTuple):
     worker: str
     code: str
     tries: int = 0
+    message: str = ""
+    result: bytes = b""
 
 
 class Delivery(NamedTuple):
@@ -95,17 +103,31 @@ class Outbox:
                     del waiting[at]
                     break
 
+    def keep_end(self, job: Job) -> None:
+        """Let a notice of the job's end have what the record will lose when the job goes on."""
+        waiting = self.pending.get(job.id, [])
+        for index, (record, notice) in enumerate(waiting):
+            if (record, notice.kind, notice.at) == (job.record, "ended", job.ended_at):
+                kept = notice._replace(message=job.message, result=job.result)
+                waiting[index] = Pending(record, kept)
+
     def untold(self, job: Job) -> int:
         """Count what is still to be told of this version."""
         return sum(each.record == job.record for each in self.pending.get(job.id, ()))
 
-    def lock(self, owner: str, token: bytes, now: int, until: int, limit: int) -> list[Pending]:
-        """Lock the first notices that are due, the longest due first."""
+    def lock(
+        self, owner: str, token: bytes, now: int, limit: int, still_stops: Callable[[int], bool]
+    ) -> list[Pending]:
+        """Lock the first notices that are due, the longest due first; ends whose runs go on are put off."""
         ids = sorted((at, id.encode("utf-8", "surrogateescape"), id) for id, at in self.due.items())
         found = []
         for _, _, id in [each for each in ids if each[0] <= now][:limit]:
-            self.due[id], self.locks[id] = until, NoticeLock(owner, token)
-            found.append(self.pending[id][0])
+            first = self.pending[id][0]
+            if first.notice.kind == "ended" and still_stops(first.record):
+                self.due[id] = now + STOP_PATIENCE
+                continue
+            self.due[id], self.locks[id] = now + LOCKED_FOR, NoticeLock(owner, token)
+            found.append(first)
         return found
 
     def told(self, job: Job, token: bytes, delivery: Delivery, now: int) -> None:

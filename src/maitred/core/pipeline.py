@@ -60,6 +60,14 @@ class Pipeline(Seating):
             return self._next_stage(worker, job, result, dice)
         return None
 
+    def _add_to_end(self, worker: Worker, hold: Hold, result: Finish) -> None:
+        """Add what a cancelled run had done to its record; how and when that ended stays as it is."""
+        if self._is_run_of(worker.name, hold):
+            job = self.jobs[hold.record]
+            self._say(job, result.said)
+            if not self.settings.staged:
+                job.result = job.result or result.result
+
     def _take_in(self, job: Job, result: Finish) -> None:
         """Keep what a stage said of the job beside its end."""
         if result.priority is not None:
@@ -128,6 +136,7 @@ class Pipeline(Seating):
             if job.phase is not Phase.ENDED or not job.code:
                 raise NotFailed
             self._not_frozen(job)
+            self.outbox.keep_end(job)
             job.retries += 1
             job.attempt = job.unspent = 0
             job.code, job.message, job.result, job.ended_at = "", "", b"", 0

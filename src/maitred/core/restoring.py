@@ -53,6 +53,8 @@ class Restoring(Ledger):
         if known.status >= entry.status:
             return "ignored"
         before = known.phase
+        if before is Phase.ENDED:
+            self.outbox.keep_end(known)
         self._take_away(known)
         for name in Job.__slots__:
             if name not in KEPT:

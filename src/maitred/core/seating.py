@@ -293,6 +293,17 @@ class Seating:
         hold = me.holds.get(lease.record) if me else None
         return hold if hold and hold.token == lease.token else None
 
+    def still_stops(self, job: Job) -> bool:
+        """Tell whether a job has ended, and its run has not yet."""
+        return job.phase is Phase.ENDED and job.record in self.stops
+
+    def _is_run_of(self, worker: str, hold: Hold) -> bool:
+        """Tell whether a run is its record's last; one that was cancelled is so until its job goes on."""
+        job = self.jobs.get(hold.record)
+        if job is None or hold.stopping not in SETTLED:
+            return job is not None
+        return hold.stopping == "cancelled" and job.phase is Phase.ENDED and job.worker == worker
+
     def _unhand(self, worker: Worker, hold: Hold) -> None:
         """Give slot and units back; a job that waited for this stop stands in line like any other again."""
         self.floor.drop(worker, hold.record)

@@ -1,12 +1,12 @@
 """What runs say, keep and are told: output, artifacts, and what somebody types for them.
 
-Whatever a run says carries its lease. What it says after its end, or after its job was cancelled, deleted or
-moved elsewhere, is refused.
+Whatever a run says carries its lease. What it says after its end, or after its job was deleted or moved
+elsewhere, is refused. A run that was cancelled may say what it still has to say while it stops: that is added
+to the record, which has ended, unless it has gone on since.
 """
 
 from collections.abc import Sequence
 
-from maitred.core.floor import SETTLED
 from maitred.core.job import Job, Lease, Phase, Typed
 from maitred.core.output import Artifact, ArtifactView, Output, Saying, merged, unique
 from maitred.core.sayings import Spoken
@@ -66,7 +66,8 @@ class Speaking(Submitting):
             return None
         spoken = self.sayings.streams.get(job.record, Spoken())
         chunks = [chunk for chunk in spoken.chunks if chunk.number > after][:limit]
-        return Output(job.record, chunks, spoken.first, spoken.last, job.phase is Phase.ENDED)
+        ended = job.phase is Phase.ENDED and not self.still_stops(job)
+        return Output(job.record, chunks, spoken.first, spoken.last, ended)
 
     def artifact(self, id: str, version: int | None, name: str) -> Artifact | None:
         """Give one file that is kept of a job."""
@@ -76,7 +77,7 @@ class Speaking(Submitting):
 
     def _speaks(self, worker: str, lease: Lease) -> bool:
         hold = self._held(worker, lease)
-        return hold is not None and hold.stopping not in SETTLED
+        return hold is not None and self._is_run_of(worker, hold)
 
     def _version(self, id: str, version: int | None) -> Job | None:
         versions = self.versions(id) if id in self.newest else []

@@ -4,6 +4,7 @@ A route that does not stand here is for admins only. For a submitter's key the t
 a batch or a line must be; where nothing is said, the call itself leaves out what is not for it.
 """
 
+import re
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
@@ -18,6 +19,7 @@ from maitred.service.desk import Desk
 
 Own = Literal["job", "batch", "submitter"]
 WEBSOCKET = "WS"
+_WHOLE_NUMBER = re.compile("[0-9]{1,16}")
 
 
 class Rule(NamedTuple):
@@ -168,7 +170,7 @@ async def _must_own(connection: HTTPConnection, desk: Desk, caller: Caller, own:
 def _versions(connection: HTTPConnection) -> list[int | None]:
     """Give the version that is asked about; the newest one must be the caller's own too."""
     asked = connection.query_params.getlist("version")
-    if not all(text.isascii() and text.isdecimal() for text in asked):
+    if not all(map(_WHOLE_NUMBER.fullmatch, asked)):
         raise InvalidJob([Fault("version", "must be a whole number from 1 on")])
     return [None, *(int(text) for text in asked if int(text) < 1 << 53)]
 

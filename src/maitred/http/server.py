@@ -93,7 +93,7 @@ def _is_news(record: logging.LogRecord) -> bool:
     A WebSocket that was refused with a proper answer, a text frame that is not UTF-8, a request that is no
     HTTP or too large, and one that wants another protocol.
     """
-    return not record.msg.startswith(_NO_NEWS)
+    return not str(record.msg).startswith(_NO_NEWS)
 
 
 class Server(uvicorn.Server):

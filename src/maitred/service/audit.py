@@ -1,19 +1,21 @@
 """The audit log: who changed what, when, and from where. It keeps the last tens of thousands of changes."""
 
 import asyncio
+import re
 from dataclasses import dataclass
 
 import msgspec
 import structlog
 
-from maitred.errors import Fault, InvalidJob, StoreError
-from maitred.service.cursor import read_text_cursor, write_text_cursor
+from maitred.errors import StoreError
+from maitred.service.cursor import read_text_cursor, write_text_cursor, wrong_cursor
 from maitred.service.document import Document
 from maitred.service.moment import iso
 from maitred.store.port import Keyring
 from maitred.wire import encode_json
 
 _MILLISECOND = 1_000
+_ID = re.compile("[0-9]{1,18}-[0-9]{1,18}")
 _log = structlog.get_logger()
 
 
@@ -59,8 +61,8 @@ class Audit:
     async def page(self, cursor: str | None = None, limit: int = 50) -> Document:
         """List changes, newest first."""
         before = read_text_cursor(cursor) if cursor else None
-        if before is not None and not all(map(str.isdecimal, before.split("-", 1))):
-            raise InvalidJob([Fault("cursor", "must be the `next` of an earlier answer")])
+        if before is not None and not _ID.fullmatch(before):
+            raise wrong_cursor()
         found = await self._keyring.notes(before, limit + 1)
         shown = found[:limit]
         return {

@@ -191,9 +191,13 @@ class BatchWatchers:
         begun = time.monotonic()
         self._woken.clear()
         while self._touched:
-            id = next(iter(self._touched))
-            batch = await self._store.batch(id)
-            self._touched.discard(id)
+            # What changes while it is read may not be in what was read, and is looked at again.
+            id = self._touched.pop()
+            try:
+                batch = await self._store.batch(id)
+            except MaitredError:
+                self._touched.add(id)
+                raise
             self._tell(id, batch)
         return time.monotonic() - begun
 

@@ -59,7 +59,7 @@ def read_text_cursor(text: str) -> str:
     spot = read_cursor(text)
     if spot.section != _PLAIN:
         raise wrong_cursor()
-    return spot.page.decode()
+    return spot.page.decode(errors="replace")
 
 
 def wrong_cursor() -> InvalidJob:

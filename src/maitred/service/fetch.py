@@ -44,7 +44,7 @@ async def fetch(
             checked_client(
                 private=private, timeout=limits, follow_redirects=True, max_redirects=MOST_REDIRECTS
             ) as client,
-            client.stream("GET", url) as answer,
+            client.stream("GET", url, headers={"accept-encoding": "identity"}) as answer,
         ):
             return await _read(url, answer, most_bytes)
     except TimeoutError:
@@ -64,7 +64,8 @@ async def _read(url: str, answer: httpx.Response, most_bytes: int) -> bytes:
         again = answer.status_code == httpx.codes.TOO_MANY_REQUESTS or answer.is_server_error
         raise FetchFailed(url, f"answered {answer.status_code} {answer.reason_phrase}".rstrip(), again=again)
     content = bytearray()
-    async for part in answer.aiter_bytes():
+    # As it is sent: what was packed a few times over could be more than any limit in one step.
+    async for part in answer.aiter_raw():
         content += part
         if len(content) > most_bytes:
             raise FetchFailed(url, f"has more than {most_bytes} bytes, which is the limit", again=False)

@@ -272,10 +272,14 @@ class Foresight:
         recent, last = self.recent, entry_id(survey.last_id)
         if recent.last > last and recent.number != survey.last_number:
             recent.begin(None)
-        while recent.last < last and (entries := await self._store.news(show_entry(recent.last), PATIENCE)):
-            for entry in entries:
-                if entry_id(entry.id) <= last:
-                    recent.add(entry)
+        while recent.last < last:
+            entries = await self._store.news(show_entry(recent.last), PATIENCE)
+            known = [entry for entry in entries if entry_id(entry.id) <= last]
+            if not known:
+                # It is kept no longer, if so much has happened since the survey.
+                break
+            for entry in known:
+                recent.add(entry)
         if recent.number != survey.last_number:
             recent.begin(last, survey.last_number)
 

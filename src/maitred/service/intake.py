@@ -30,6 +30,7 @@ from maitred.errors import (
 from maitred.service import tracing
 from maitred.service.caller import HOUSE, Caller
 from maitred.service.order import HANDLER, allowed_by, order_of
+from maitred.service.per_queue import end
 from maitred.store.port import Store
 
 JOBS_PER_CALL = 128
@@ -66,16 +67,19 @@ async def _accept(
 ) -> list[Accepted | MaitredError]:
     answers: list[Accepted | MaitredError | None] = [None] * len(bodies)
     under_way: deque[asyncio.Task[None]] = deque()
-    for first in range(0, len(bodies), JOBS_PER_CALL):
-        orders = await _check(bodies[first : first + JOBS_PER_CALL], first, settings, answers, caller)
-        if caller.limited:
-            orders = await _own(store, orders, answers, caller)
-        if only_new:
-            orders = [(index, order._replace(only_new=True)) for index, order in orders]
-        if len(under_way) == CALLS_AT_ONCE:
-            await under_way.popleft()
-        under_way.append(asyncio.create_task(_send(store, settings, orders, answers)))
-    await asyncio.gather(*under_way)
+    try:
+        for first in range(0, len(bodies), JOBS_PER_CALL):
+            orders = await _check(bodies[first : first + JOBS_PER_CALL], first, settings, answers, caller)
+            if caller.limited:
+                orders = await _own(store, orders, answers, caller)
+            if only_new:
+                orders = [(index, order._replace(only_new=True)) for index, order in orders]
+            if len(under_way) == CALLS_AT_ONCE:
+                await under_way.popleft()
+            under_way.append(asyncio.create_task(_send(store, settings, orders, answers)))
+        await asyncio.gather(*under_way)
+    finally:
+        await end(under_way)
     return [answer for answer in answers if answer is not None]
 
 
@@ -154,7 +158,7 @@ async def not_own(store: Store, orders: Sequence[Order], caller: Caller) -> list
     if not orders:
         return []
     views = await store.read([order.id for order in orders])
-    batches = {order.batch: await store.batch(order.batch) for order in orders if order.batch}
+    batches = {id: await store.batch(id) for id in {order.batch for order in orders if order.batch}}
     errors: list[MaitredError | None] = []
     for order, view in zip(orders, views, strict=True):
         batch = batches.get(order.batch)

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from maitred.core.settings import DAY
-from maitred.errors import Conflict, UnknownKey
+from maitred.errors import Conflict, StoreError, UnknownKey
 from maitred.service.document import Document
 from maitred.service.moment import iso, iso_or_none
 from maitred.store.port import Keyring
@@ -83,8 +83,9 @@ class Keys:
 
     async def all(self) -> list[Key]:
         """Give all keys in the order in which they were made, each with the secrets that sign now."""
-        found = [key for _, key in (await self._found()).values()]
-        return sorted(found, key=lambda key: (key.created_at, key.id))
+        await self._one(LOCAL)
+        now, records = self._now(), map(_readable, (await self._keyring.all()).values())
+        return sorted((_at(now, key) for key in records if key), key=lambda key: (key.created_at, key.id))
 
     async def any_made(self) -> bool:
         """Tell whether a key was made, be it revoked by now: then strangers may be among the callers."""
@@ -167,19 +168,17 @@ class Keys:
                 return new
 
     async def _one(self, id: str) -> tuple[bytes, Key]:
-        found = await self._found()
-        if id not in found:
-            raise UnknownKey(id)
-        return found[id]
-
-    async def _found(self) -> dict[str, tuple[bytes, Key]]:
-        """Give each key as it is written, and as it is now."""
-        found = await self._keyring.all()
-        if LOCAL not in found:
+        """Give a key as it is written, and as it is now; `UnknownKey`, `StoreError` if none can read it."""
+        written = await self._keyring.get(id)
+        if written is None and id == LOCAL:
             await self._keyring.change(LOCAL, None, encode_json(self._new_local()))
-            found = await self._keyring.all()
-        now = self._now()
-        return {id: (written, _at(now, _read(written))) for id, written in found.items()}
+            written = await self._keyring.get(LOCAL)
+        if written is None:
+            raise UnknownKey(id)
+        record = _readable(written)
+        if record is None:
+            raise StoreError(f"the key {id} was written by another version of Maitred")
+        return written, _at(self._now(), record)
 
     def _new_local(self) -> Key:
         return Key(LOCAL, "callers on loopback", "admin", self._now(), secrets=(_new_secret(),))

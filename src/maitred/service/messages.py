@@ -53,7 +53,7 @@ def notice_id(queue: str, number: int) -> str:
 def _as_of(view: View, notice: Notice) -> View:
     """Give a job as it was when something happened to it that is told now.
 
-    Its message and result are those of its end, if that is what is told and it has not gone on since.
+    Its message and result are those of its end, if that is what is told.
     """
     job, started = view.job, notice.kind == "started"
     waits = notice.kind == "requeued"
@@ -65,8 +65,8 @@ def _as_of(view: View, notice: Notice) -> View:
         attempt=notice.attempt,
         worker="" if waits else notice.worker,
         code=notice.code,
-        message=job.message if still else "",
-        result=job.result if still else b"",
+        message=job.message if still else notice.message,
+        result=job.result if still else notice.result,
         timeline=[run for run in job.timeline if run.end <= notice.at],
     )
     others = set(view.running_versions) - {job.version}

@@ -16,6 +16,7 @@ from maitred.core.events import (
     Ended,
     Entry,
     Event,
+    Freed,
     HouseChanged,
     Lowered,
     Said,
@@ -25,8 +26,8 @@ from maitred.core.events import (
 KEPT = 2_048
 
 EntryId = tuple[int, int]
-JobEvent = Started | Ended | Changed | Lowered | Said | Deleted
-_OF_JOBS = (Started, Ended, Changed, Lowered, Said, Deleted)
+JobEvent = Started | Freed | Ended | Changed | Lowered | Said | Deleted
+_OF_JOBS = (Started, Freed, Ended, Changed, Lowered, Said, Deleted)
 KeptEvent = JobEvent | BatchChanged | HouseChanged
 _KEPT_EVENTS = (*_OF_JOBS, BatchChanged, HouseChanged)
 

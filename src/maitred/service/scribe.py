@@ -34,7 +34,6 @@ class Scribe:
 
     def __init__(self, store: LedgeredStore) -> None:
         self._store = store
-        self._trouble = ""
         self._news = asyncio.Event()
 
     def wake(self) -> None:
@@ -43,26 +42,27 @@ class Scribe:
 
     async def run(self) -> None:
         """Work until cancelled. What does not answer is asked again."""
-        duties = (
-            self._again(self._tell, 0),
-            self._again(self._follow, SAFETY_NET),
-            self._again(self._store.sweep_tree, SWEEP_EVERY),
-        )
-        await asyncio.gather(*duties)
+        async with asyncio.TaskGroup() as duties:
+            duties.create_task(self._again(self._tell, 0))
+            duties.create_task(self._again(self._follow, SAFETY_NET))
+            duties.create_task(self._again(self._store.sweep_tree, SWEEP_EVERY))
 
     async def _again(self, duty: Callable[[], Awaitable[object]], pause: float) -> None:
+        """Do a duty again and again; what goes wrong is told once, not each time."""
+        trouble = ""
         while True:
+            rest = pause
             try:
                 await duty()
-            except MaitredError as error:
-                if self._trouble != str(error):
-                    _log.warning(
-                        "line and ledger cannot be compared", queue=self._store.queue, error=str(error)
-                    )
-                self._trouble = str(error)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the other duties go on, and this one again
+                if trouble != str(error):
+                    bug = None if isinstance(error, MaitredError) else error
+                    about = {"queue": self._store.queue, "error": str(error)}
+                    _log.warning("line and ledger cannot be compared", **about, exc_info=bug)
+                trouble, rest = str(error), max(pause, SAFETY_NET)
             else:
-                self._trouble = ""
-            await asyncio.sleep(pause)
+                trouble = ""
+            await asyncio.sleep(rest)
 
     async def _tell(self) -> None:
         """Tell the tree what it has not heard, and wait for more."""

@@ -9,7 +9,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from maitred.core.batch import Batch
-from maitred.core.events import BatchChanged, Changed, Deleted, Ended, HouseChanged, Lowered, Said, Started
+from maitred.core.events import (
+    BatchChanged,
+    Changed,
+    Deleted,
+    Ended,
+    Freed,
+    HouseChanged,
+    Lowered,
+    Said,
+    Started,
+)
 from maitred.core.job import Submitter, View
 from maitred.core.output import Chunk
 from maitred.core.settings import Settings
@@ -146,6 +156,8 @@ def _of_house(event: BatchChanged | HouseChanged, known: Known) -> News | None:
 def _of_job(event: JobEvent, known: Known) -> Iterator[News | None]:
     """Tell of one event of a job, with as many steps for it on every server; None is one that is left out."""
     view = known.views.get(event.record)
+    if isinstance(event, Freed):
+        return
     if isinstance(event, Deleted):
         yield News("state", {"queue": known.queue, "id": event.id, "state": "deleted", "phase": None})
     elif isinstance(event, Said):

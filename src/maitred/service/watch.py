@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 from zlib import crc32
 
 from maitred.core.estimate import Estimate
-from maitred.core.events import Said, Started
+from maitred.core.events import Freed, Said, Started
 from maitred.core.job import Band, Phase, View
 from maitred.core.output import Chunk
 from maitred.core.settings import SECOND, Settings
@@ -81,6 +81,11 @@ class Place(NamedTuple):
         )
 
 
+def _states(heard: Sequence[Heard]) -> list[Heard]:
+    """Give what was heard of the job's state."""
+    return [each for each in heard if not isinstance(each.event, Said)]
+
+
 def _moved(new: int | None, old: int | None, far: int) -> bool:
     if new is None or old is None:
         return new is not old
@@ -127,20 +132,27 @@ class Watch(Telling):
 
     def needs_view(self) -> bool:
         """Tell whether the job has to be read before what was heard can be told."""
-        states = self._states()
+        states = _states(self.heard)
         return bool(states) and not isinstance(states[-1].event, Started)
 
-    def needs_output(self) -> bool:
-        """Tell whether what the job said has to be read before what was heard can be told."""
+    def needs_output(self, view: View | None) -> bool:
+        """Tell whether what the job said has to be read before what was heard can be told.
+
+        An end that is seen before it was heard of may have last words that were not heard of either.
+        """
+        ended = view is not None and view.job.phase is Phase.ENDED and view.job.stage > 0
+        if ended and not any(isinstance(each.event, Freed) for each in self.heard):
+            return True
         return any(isinstance(each.event, Said) and each.event.last > self.spoken for each in self.heard)
 
-    def tell_heard(self, view: View | None, settings: Settings, chunks: Sequence[Chunk] = ()) -> None:
-        """Tell what was heard; `view` is the job as it is now, None if it is gone or was not read.
+    def tell_heard(self, count: int, view: View | None, settings: Settings, chunks: Sequence[Chunk]) -> None:
+        """Tell so much of what was heard; the rest was heard after the job was read.
 
-        `chunks` are what it said after what was told of that.
+        `view` is the job as it was read, None if it is gone or was not read. `chunks` are what it said after
+        what was told of that.
         """
-        states, heard = self._states(), self.heard
-        self.heard, self.settings = [], settings
+        heard, self.heard = self.heard[:count], self.heard[count:]
+        states, self.settings = _states(heard), settings
         for each in heard:
             if isinstance(each.event, Started) and each.now >= self.seen:
                 self._tell_started(each.event, each.entry)
@@ -166,18 +178,14 @@ class Watch(Telling):
             elif chunk.stream != "control":
                 self._tell(Told("output", chunk_document(chunk), self._id(entry, self.digest)))
 
-    def _states(self) -> list[Heard]:
-        """Give what was heard of the job's state."""
-        return [each for each in self.heard if not isinstance(each.event, Said)]
-
     def tell_state(self, view: View, settings: Settings, entry: EntryId) -> None:
-        """Tell the state of the job as it is, if that is news; and the result, if it has ended."""
+        """Tell the state of the job as it is, if that is news; and the result, once its run is over."""
         self.view, self.settings, self.seen = view, settings, view.now
         if view.job.phase is not Phase.WAITING:
             # When it waits again, its place is news, be it the same.
             self.place = None
         self._tell_state(state_document(view, settings), entry)
-        if view.job.phase is Phase.ENDED:
+        if view.job.phase is Phase.ENDED and not view.stopping:
             self._tell(Told("result", result_document(view), self._id(entry, _END)))
             self.close()
 

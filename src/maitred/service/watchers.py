@@ -87,7 +87,7 @@ class Watchers:
         if mark and missing is not None:
             watch.heard = [Heard(*each) for each in missing]
             watch.at = max(mark.entry, at)
-            watch.tell_heard(view, picture.survey.settings, chunks)
+            watch.tell_heard(len(missing), view, picture.survey.settings, chunks)
             if not watch.closed:
                 # The connection may have broken between two events of one entry.
                 watch.tell_state(view, picture.survey.settings, watch.at)
@@ -199,26 +199,29 @@ class Watchers:
         if self._missed:
             await self._start_anew()
         touched, self._touched = self._touched, set()
+        # What is heard while they are read may be newer than what was read, and is told in the next round.
+        heard = {watch: len(watch.heard) for watch in touched}
         try:
             views = await self._read([watch for watch in touched if watch.needs_view()])
-            outputs = await self._read_output([watch for watch in touched if watch.needs_output()])
+            speaking = [watch for watch in touched if watch.needs_output(views.get(watch))]
+            outputs = await self._read_output(speaking)
         except MaitredError:
             self._touched |= touched
             raise
         settings = self._settings()
         for watch in touched:
-            watch.tell_heard(views.get(watch), settings, outputs.get(watch, ()))
+            watch.tell_heard(heard[watch], views.get(watch), settings, outputs.get(watch, ()))
             self._settle(watch)
 
     async def _start_anew(self) -> None:
         """Tell everybody the present, since something before it is not known."""
-        watches = list(self._all())
+        watches, at = self._all(), self._at()
         self._missed = False
-        views = await self._read(watches)
-        outputs = await self._read_output(watches)
-        at = self._at()
         for watch in watches:
             watch.heard.clear()
+        views = await self._read(watches)
+        outputs = await self._read_output(watches)
+        for watch in watches:
             watch.tell_reset()
             view = views.get(watch)
             if view is None:
@@ -245,7 +248,8 @@ class Watchers:
         watches = [w for w in self._all() if w.waits and w.view.nonce is not None and _lane(w) in doubted]
         self._read_next = now + max(PLACE_EVERY, len(watches) / READS_A_SECOND)
         for watch, view in (await self._read(watches)).items():
-            if view is not None and not watch.heard:
+            # Of an end the watcher hears, with what was said before it.
+            if view and view.job.phase is not Phase.ENDED and not watch.heard:
                 watch.tell_state(view, self._settings(), watch.at)
                 self._settle(watch)
 

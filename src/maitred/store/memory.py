@@ -6,14 +6,10 @@ It is what the other stores are compared with, and a test helper for users. Its 
 import asyncio
 import os
 import time
-from collections import Counter, deque
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
 
-from maitred.core.events import Entry, Event, HouseChanged, changes, order_of
-from maitred.core.floor import SETTLED, Hold, Worker
+from maitred.core.floor import SETTLED
 from maitred.core.house import House
 from maitred.core.invariants import Violation, violations
 from maitred.core.job import (
@@ -32,13 +28,12 @@ from maitred.core.job import (
     View,
     Wake,
 )
-from maitred.core.occupancy import Running
-from maitred.core.settings import SECOND, Settings
+from maitred.core.settings import Settings
 from maitred.core.snapshot import Snapshot, state_counts, take_snapshot
 from maitred.errors import UnknownJob, UnknownQueue
-from maitred.store.memory_output import OutputVerbs
+from maitred.store.memory_keyring import MemoryKeyring
+from maitred.store.memory_news import NewsVerbs
 from maitred.store.port import (
-    MOST_NOTES,
     CallListener,
     Clock,
     Dice,
@@ -49,7 +44,6 @@ from maitred.store.port import (
     ScriptTime,
     Status,
     SubmitterView,
-    Survey,
     WorkerView,
 )
 
@@ -64,23 +58,18 @@ def _random_bytes() -> bytes:
     return os.urandom(16)
 
 
-class MemoryStore(OutputVerbs):
+class MemoryStore(NewsVerbs):
     """One queue in memory. Each verb that may have changed something sets `touched`."""
 
     def __init__(self, queue: str, *, clock: Clock | None = None, dice: Dice | None = None) -> None:
         """Name the queue; it exists once it is configured."""
+        super().__init__()
         self.queue = queue
         self._clock = clock or _wall_clock
         self._dice = dice or _random_bytes
         self._state: House | None = None
         self._arrived: dict[str, asyncio.Event] = {}
-        self._listened_until = 0
         self._alarm = NEVER
-        self._known: Snapshot | None = None
-        self._known_settings: Settings | None = None
-        self._news: list[Entry] = []
-        self._told = 0
-        self._changed = asyncio.Event()
         self.touched = asyncio.Event()
 
     @property
@@ -258,87 +247,6 @@ class MemoryStore(OutputVerbs):
         recent = house.recent.count(submitter, settings, self._time()) if settings.per_recent else 0
         return SubmitterView([house.jobs[record].id for record in jobs], places, recent)
 
-    async def survey(self, listen: float) -> Survey:
-        """Show floor and lanes at one moment, and begin to listen."""
-        house = self._house
-        self._note_changes()
-        if self._time() >= self._listened_until:
-            # What changed while nobody listened was not told: a gap in the numbers before this entry says so.
-            self._told += 1
-            self._tell([HouseChanged()])
-        self._listened_until = self._time() + round(listen * SECOND)
-        self._known, self._known_settings = take_snapshot(house), house.settings
-        crews = {w.serves for w in house.floor.workers.values() if not w.draining}
-        return Survey(
-            now=self._time(),
-            settings=house.settings,
-            paused=house.paused,
-            limits=tuple(house.floor.limits),
-            used=tuple(house.floor.used),
-            waiting=len(house.waiting()),
-            crews=tuple(tuple(sorted(crew)) for crew in sorted(crews, key=sorted)),
-            lanes=dict(Counter(str(place.lane) for place in house.line)),
-            runs={
-                hold.record: self._running(worker, hold)
-                for worker in house.floor.workers.values()
-                for hold in worker.holds.values()
-            },
-            last_id=self._news[-1].id if self._news else "0-0",
-            last_number=self._told,
-        )
-
-    def _running(self, worker: Worker, hold: Hold) -> Running:
-        job = self._house.jobs.get(hold.record)
-        return Running(
-            hold.start,
-            hold.level,
-            hold.duration,
-            hold.kind,
-            job.need if job else "",
-            self._time() if hold.stopping else None,
-            worker.draining,
-        )
-
-    async def places(self, lane: str, after: bytes, limit: int) -> list[bytes]:
-        """Give the order of some places of a lane."""
-        orders = sorted(order_of(place) for place in self._house.line if str(place.lane) == lane)
-        return [order for order in orders if order > after][:limit]
-
-    async def news(self, after: str, timeout: float) -> list[Entry]:
-        """Wait for what changed."""
-        self._note_changes()
-        if not (found := self._after(after)):
-            self._changed.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(timeout):
-                    await self._changed.wait()
-            return self._after(after)
-        return found
-
-    def _after(self, id: str) -> list[Entry]:
-        number = int(id.partition("-")[2])
-        return [entry for entry in self._news if entry.number > number]
-
-    def _note_changes(self) -> None:
-        """Compare the state with the one that listeners know, and tell the difference."""
-        if self._state is None or self._known is None or self._time() >= self._listened_until:
-            return
-        state = take_snapshot(self._house)
-        events = changes(self._known, state)
-        if self._house.settings != self._known_settings and HouseChanged() not in events:
-            events.append(HouseChanged())
-        self._known, self._known_settings = state, self._house.settings
-        if events:
-            self._tell(events)
-
-    def _tell(self, events: list[Event]) -> None:
-        """Add an entry, named as a server does it: by the milliseconds of its clock, and a number."""
-        self._told += 1
-        now = self._house.now
-        entry = Entry(f"{now // 1000}-{self._told}", self._told, now, events)
-        self._news = [*self._news[-2047:], entry]
-        self._changed.set()
-
     async def settings(self) -> Settings:
         """Show the queue's settings."""
         return self._house.settings
@@ -379,9 +287,6 @@ class MemoryStore(OutputVerbs):
         """Give all state at one moment."""
         return take_snapshot(self._house)
 
-    def _time(self) -> int:
-        return max(self._house.now, self._clock())
-
     def _find(self, id: str, version: int | None) -> View | None:
         try:
             versions = self._house.versions(id)
@@ -419,6 +324,7 @@ class MemoryStore(OutputVerbs):
             holding=hold.level if hold else None,
             holds=house.holds.all_of(job),
             space_free=house.settings.space - house.space.used if house.settings.space else None,
+            stopping=house.still_stops(job),
         )
 
     def _rung(self, shift: Shift) -> Shift:
@@ -444,44 +350,6 @@ class MemoryStore(OutputVerbs):
         if forward and not answered and house.floor.workers:
             house.inboxes.setdefault(next(iter(house.floor.workers)), []).append(Wake())
         self._alarm = NEVER if moment is None else moment
-
-
-class MemoryKeyring:
-    """The API keys of one process, and who did what with them."""
-
-    def __init__(self) -> None:
-        self._records: dict[str, bytes] = {}
-        self._notes: deque[tuple[str, bytes]] = deque(maxlen=MOST_NOTES)
-        self._noted = 0
-
-    async def all(self) -> dict[str, bytes]:
-        """Give all records by id."""
-        return dict(self._records)
-
-    async def change(self, id: str, old: bytes | None, new: bytes | None) -> bool:
-        """Put a new record in the place of an old one."""
-        if self._records.get(id) != old:
-            return False
-        self._records.pop(id, None)
-        if new is not None:
-            self._records[id] = new
-        return True
-
-    async def note(self, notes: Sequence[bytes]) -> None:
-        """Add to the audit log."""
-        for note in notes:
-            self._noted += 1
-            self._notes.append((f"{time.time_ns() // 1_000_000}-{self._noted}", note))
-
-    async def notes(self, before: str | None, limit: int) -> list[tuple[str, bytes]]:
-        """Give the last notes, or those before one."""
-        end = self._noted + 1 if before is None else int(before.partition("-")[2])
-        earlier = (each for each in reversed(self._notes) if int(each[0].partition("-")[2]) < end)
-        return list(islice(earlier, limit))
-
-    async def noted(self) -> int:
-        """Count the notes."""
-        return len(self._notes)
 
 
 class MemoryStores:

@@ -419,6 +419,9 @@ class Keyring(Protocol):
     async def all(self) -> dict[str, bytes]:
         """Give all records by id."""
 
+    async def get(self, id: str) -> bytes | None:
+        """Give one record; None if there is none."""
+
     async def change(self, id: str, old: bytes | None, new: bytes | None) -> bool:
         """Put a new record in the place of an old one in one step; None is no record.
 

@@ -5,6 +5,7 @@ refusal looks. This package knows no store and no rule of the line; the client i
 """
 
 from maitred.wire.allowed import Allowed
+from maitred.wire.answer import Hold, Page, Problem
 from maitred.wire.batch import BatchBody, Erc, RowRun, completed, parse_batch, read_batch
 from maitred.wire.batch_document import (
     BATCH_EVENTS,
@@ -29,27 +30,16 @@ from maitred.wire.body import (
 from maitred.wire.codec import decode_body, decode_json, encode_body, encode_json
 from maitred.wire.document import (
     ArtifactEntry,
-    AuditEntry,
-    CheckDocument,
     DeliveryDocument,
     Estimate,
-    Hold,
     JobDocument,
-    KeyDocument,
     OthersJob,
     OutputDocument,
     OutputPiece,
-    Page,
-    Problem,
-    ProfileDocument,
     Progress,
-    QueueDocument,
     Reason,
-    ReconcileDocument,
     RunningJob,
-    SubmitterDocument,
     TimelineEntry,
-    WorkerDocument,
 )
 from maitred.wire.events import (
     EVENTS,
@@ -75,6 +65,15 @@ from maitred.wire.everything import (
     QueueEvent,
     QueueResetEvent,
 )
+from maitred.wire.house_document import (
+    CheckDocument,
+    ProfileDocument,
+    QueueDocument,
+    ReconcileDocument,
+    SubmitterDocument,
+    WorkerDocument,
+)
+from maitred.wire.key_document import AuditEntry, KeyDocument
 from maitred.wire.options import JobOptions, body_of, submitter_of
 from maitred.wire.request import (
     CancelBody,

@@ -2,9 +2,9 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from maitred.wire.document import Hold, Time, Who
+from maitred.wire.answer import Answer, Hold, Time, Who
 from maitred.wire.events import AnyEvent, Heard, ResetEvent
 
 BatchStateName = Literal[
@@ -12,13 +12,7 @@ BatchStateName = Literal[
 ]
 
 
-class _Document(BaseModel):
-    """A newer server may say more than this client knows: that is no fault."""
-
-    model_config = ConfigDict(extra="ignore", populate_by_name=True)
-
-
-class BatchDocument(_Document):
+class BatchDocument(Answer):
     """A batch: what was sent, where it is, and how many of its jobs are where.
 
     A payload and the bodies of jobs are not repeated: one may be large, the others are jobs by now.
@@ -57,7 +51,7 @@ class BatchDocument(_Document):
     seal: bool = True
 
 
-class ReportRow(_Document):
+class ReportRow(Answer):
     """A job in a report."""
 
     id: str
@@ -66,7 +60,7 @@ class ReportRow(_Document):
     message: str | None = None
 
 
-class ReportDocument(_Document):
+class ReportDocument(Answer):
     """What has become of the jobs of a batch; an update report has those of which something new is told."""
 
     batch: str
@@ -81,7 +75,7 @@ class ReportDocument(_Document):
     deleted: list[ReportRow]
 
 
-class RetriedDocument(_Document):
+class RetriedDocument(Answer):
     """How many failed jobs of a batch were retried."""
 
     batch: str

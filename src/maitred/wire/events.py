@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from maitred.wire.document import Estimate, Hold, Reason
+from maitred.wire.answer import Hold
+from maitred.wire.document import Estimate, Reason
 
 
 class Heard(BaseModel):

@@ -7,8 +7,9 @@ from pydantic import Field
 
 from maitred.wire.batch_document import BatchState
 from maitred.wire.body import SubmitterBody
-from maitred.wire.document import Band, QueueDocument, WorkerDocument
+from maitred.wire.document import Band
 from maitred.wire.events import Heard, JobOutput, JobProgress, JobResult, JobState
+from maitred.wire.house_document import QueueDocument, WorkerDocument
 
 
 class QueueHeard(Heard):

@@ -1,11 +1,12 @@
 """Commands: a program with its files in a room of its own, and what became of it as an outcome."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from maitred.core.output import Artifact
 from maitred.service.fetch import FetchFailed
-from maitred.worker.outcome import STOPPED, Outcome, Verdict, completed, failed
+from maitred.worker.outcome import STOPPED, Outcome, Verdict, completed, failed, interrupted
 from maitred.worker.output import Say, Telling
 from maitred.worker.program import Ended, signal_name
 from maitred.worker.room import Room
@@ -56,9 +57,12 @@ async def _run_in(
         telling.end()
     shown = verdict.shown
     if names := run.get("artifacts"):
-        kept, refused = await room.collect(names, sandbox.artifact_limit)
-        if keep:
-            await keep(kept)
+        try:
+            kept, refused = await room.collect(names, sandbox.artifact_limit)
+            if keep:
+                await keep(kept)
+        except asyncio.CancelledError:
+            return interrupted(shown)
         if refused:
             shown["artifacts_refused"] = refused
     return failed(verdict.code, verdict.message, shown) if verdict.code else completed(shown)

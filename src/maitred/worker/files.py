@@ -4,6 +4,7 @@ What programs leave behind is not trusted: no link is followed on the way to a f
 """
 
 import contextlib
+import errno
 import mimetypes
 import os
 import stat
@@ -53,6 +54,13 @@ def collect(
     return kept, refused
 
 
+_WHY = {
+    errno.ELOOP: "it is a link, and links are not followed",
+    errno.ENOTDIR: "its directory is a link, or not a directory",
+    errno.ENXIO: "it is not a file",
+}
+
+
 class _Refused(Exception):
     """Why a file is not kept."""
 
@@ -63,7 +71,7 @@ def _read(home: Path, name: str, limit: int, owner: int) -> bytes:
     except FileNotFoundError:
         raise _Refused("it is not there") from None
     except OSError as error:
-        raise _Refused(f"it cannot be opened: {error.strerror}") from None
+        raise _Refused(_WHY.get(error.errno or 0) or f"it cannot be opened: {error.strerror}") from None
     try:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):

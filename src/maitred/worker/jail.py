@@ -25,6 +25,8 @@ _DATA = 4
 _SHARED_MEMORY = 64 << 20
 _ADDRESSES = ("hosts", "resolv.conf")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+# Where a program in a bubble may be, beside its own directories and those that are made visible.
+SEEN = (*_SYSTEM, "/etc", "/proc", "/dev")
 _OF_ETC = (
     "alternatives",
     "ca-certificates",
@@ -164,10 +166,16 @@ class Walls(NamedTuple):
             *("--bind", str(self.place / "tmp"), "/tmp", "--bind", str(self.home), HOME),  # noqa: S108
             *("--ro-bind", str(self.place / "etc" / "passwd"), "/etc/passwd"),
             *("--ro-bind", str(self.place / "etc" / "group"), "/etc/group"),
-            *(word for name in _ADDRESSES for word in ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")),
+            *self._addresses(),
             # What is left of / and /dev would be memory without a bound.
             *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(Path(HOME) / cwd)),
         ]
+
+    def _addresses(self) -> list[str]:
+        """Tell names of hosts to whoever can reach them; others need not know who is there."""
+        if self.limits.network:
+            return [word for name in _ADDRESSES for word in ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")]
+        return ["--ro-bind", str(self.place / "etc" / "hosts"), "/etc/hosts"]
 
 
 @cache

@@ -8,9 +8,9 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from maitred.worker.cgroup import Group
 from maitred.worker.files import used
@@ -114,6 +114,15 @@ async def end_tree(
                 await process.wait()
                 await asyncio.sleep(pause)
         pause = min(pause * 2, 0.05)
+
+
+async def to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Do this whole, also when whoever waits for it is cancelled meanwhile; so its end is known."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
 
 
 async def start(

@@ -6,16 +6,16 @@ Nothing of it is left when it is closed: no process, no file, whatever the progr
 import asyncio
 import contextlib
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from maitred.core.output import Artifact
 from maitred.worker.cgroup import Group
 from maitred.worker.files import collect
+from maitred.worker.finding import expect_program
 from maitred.worker.jail import Walls
 from maitred.worker.output import OnOutput, Printed
-from maitred.worker.program import Ended, Watch, end_tree, start, true_exit
+from maitred.worker.program import Ended, Watch, end_tree, start, to_its_end, true_exit
 from maitred.worker.terminal import Tended, Terminal, open_terminal
 from maitred.worker.tree import MARK, Bubble, OfSession, OfUser, Tree
 
@@ -89,7 +89,7 @@ class Room:
             timed_out = process.returncode is None
         finally:
             watching.cancel()
-            await asyncio.shield(self._end(process, tree, printed))
+            await to_its_end(self._end(process, tree, printed))
         code = true_exit(process.returncode or 0, in_bubble=bool(self._walls.host.bwrap))
         return Ended(
             code,
@@ -183,8 +183,7 @@ class Room:
         """Raise what starting it would: behind the walls nobody can tell why it did not start."""
         if not (self.home / cwd).is_dir():
             raise FileNotFoundError(f"there is no directory {cwd!r}")
-        if "/" not in name and not shutil.which(name, path=self._walls.environment().get("PATH")):
-            raise FileNotFoundError(f"there is no program {name!r}")
+        expect_program(self._walls, name, cwd)
 
     async def _end(
         self,

@@ -24,6 +24,7 @@ from maitred.worker.undertaker import Undertaker
 P = ParamSpec("P")
 _PASSWD = f"job:x:{USER}:{USER}:job:/home/job:/bin/sh\n"
 _GROUP = f"job:x:{USER}:\n"
+_HOSTS = "127.0.0.1 localhost job\n::1 localhost job\n"
 
 
 class Sandbox:
@@ -128,6 +129,7 @@ def _build(walls: Walls, contents: dict[str, bytes]) -> None:
         (place / name).mkdir(0o755 if name == "etc" else 0o700)
     (place / "etc" / "passwd").write_text(_PASSWD)
     (place / "etc" / "group").write_text(_GROUP)
+    (place / "etc" / "hosts").write_text(_HOSTS)
     lay_out(walls.home, contents, user)
     for path in (walls.home, place / "tmp"):
         hand_over(path, user)

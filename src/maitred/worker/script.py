@@ -72,7 +72,7 @@ class ScriptRun:
             )
         except (OSError, ValueError) as error:
             why = f"could not be started: {error}"
-            response.tails["stderr"].add(f"it {why}\n".encode(errors="backslashreplace"))
+            heard("stderr", f"it {why}\n".encode(errors="backslashreplace"))
             response.facts |= {"status": None, "timed_out": False}
             self._responses.settle()
             return "on_fail", why

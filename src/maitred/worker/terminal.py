@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from maitred.worker.cgroup import Group
 from maitred.worker.output import OnOutput
-from maitred.worker.program import Ended, Watch, end_tree, true_exit
+from maitred.worker.program import Ended, Watch, end_tree, to_its_end, true_exit
 from maitred.worker.tree import Tree
 
 _CHUNK = 1 << 16
@@ -86,7 +86,7 @@ class Terminal:
             timed_out = self._process.returncode is None
         finally:
             self._watching.cancel()
-            await asyncio.shield(self._end())
+            await to_its_end(self._end())
         watch = self._tended.watch
         code = true_exit(self._process.returncode or 0, in_bubble=self._tended.in_bubble)
         hit = watch.verdict(code)

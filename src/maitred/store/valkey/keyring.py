@@ -34,6 +34,11 @@ class ValkeyKeyring:
         found = await self._calls.command(KEYS, "HGETALL", KEYS)
         return {text(id): record for id, record in zip(found[::2], found[1::2], strict=True)}
 
+    async def get(self, id: str) -> bytes | None:
+        """Give one record."""
+        found: bytes | None = await self._calls.command(KEYS, "HGET", KEYS, id)
+        return found
+
     async def change(self, id: str, old: bytes | None, new: bytes | None) -> bool:
         """Put a new record in the place of an old one."""
         return bool(await self._calls.change(KEYS, "EVAL", _CHANGE, 1, KEYS, id, old or b"", new or b""))

@@ -24,6 +24,8 @@ def decode_notice(data: bytes, tries: int) -> Pending:
     reader = Reader(data, _NOTICE.size)
     worker, code = text(reader.take(2)), text(reader.take(1))
     notice = Notice(int(number), _KINDS[kind], int(at), attempt, stage, worker, code, tries)
+    if reader.at < len(data):
+        notice = notice._replace(message=text(reader.take(4)), result=reader.take(4))
     return Pending(int.from_bytes(record, "big"), notice)
 
 

@@ -352,7 +352,7 @@ class Page(NamedTuple):
 def decode_view(entry: list[Any], page: Page) -> View:
     """Read what a reading script shows of a job."""
     (record, head, body, position, release, nonce, running, serving, free, started, granted, holding,
-     extra, holds) = entry  # fmt: skip
+     extra, holds, stopping) = entry  # fmt: skip
     return View(
         job=decode_job(record, head, body, extra),
         position=None if position < 0 else position,
@@ -370,6 +370,7 @@ def decode_view(entry: list[Any], page: Page) -> View:
         holding=None if holding < 0 else holding,
         holds=decode_holds(holds),
         space_free=page.space_free,
+        stopping=bool(stopping),
     )
 
 

@@ -18,19 +18,33 @@ class BatchNews:
     def __init__(self, bridge: Bridge) -> None:
         self.bridge = bridge
         self.listeners: list[Callable[[str], None]] = []
+        # Those that were looked at last, and those of which the tree will tell.
         self._watched: dict[str, None] = {}
+        self._told_of: set[str] = set()
 
     async def look_at(self, id: str) -> None:
-        """Hear of the next change of a batch's state; of many that are looked at, the latest ones."""
-        known = id in self._watched
+        """Hear of the next change of a batch's state; of its counts, if it is among the last looked at."""
+        if id not in self._told_of and not await self._be_told_of(id):
+            return
         self._watched.pop(id, None)
         self._watched[id] = None
-        if not known:
-            await self.bridge.session.watch(self.bridge.tree.batch(id, "status"), partial(self._changed, id))
         while len(self._watched) > MOST:
             del self._watched[next(iter(self._watched))]
 
+    async def _be_told_of(self, id: str) -> bool:
+        """Watch the state of a batch, once for all who look at it; tell whether it is there."""
+        self._told_of.add(id)
+        there = False
+        try:
+            path = self.bridge.tree.batch(id, "status")
+            there = await self.bridge.session.watch(path, partial(self._changed, id))
+        finally:
+            if not there:
+                self._told_of.discard(id)
+        return there
+
     def _changed(self, id: str) -> None:
+        self._told_of.discard(id)
         self._watched.pop(id, None)
         for listener in self.listeners:
             listener(id)

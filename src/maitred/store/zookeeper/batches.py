@@ -99,7 +99,7 @@ class Batches:
         for bid in all_:
             if bid in self._settled:
                 continue
-            entry = await self.reader.batch(bid)
+            entry = await self.reader.sound_batch(bid)
             if entry and _has_ended(entry.batch):
                 entry = await self._settle(bid)
             if entry is None or not wanted(entry.batch):
@@ -108,7 +108,7 @@ class Batches:
             if lock is None:
                 continue
             # It may have changed before it was locked.
-            entry = await self.reader.batch(bid)
+            entry = await self.reader.sound_batch(bid)
             if entry and wanted(entry.batch):
                 return lock, entry
             await self.locks.give_up(lock)
@@ -117,10 +117,13 @@ class Batches:
     async def _settle(self, bid: str) -> BatchEntry | None:
         """Look at a batch no more until its state moves; give it as it is now that this would be heard."""
         self._settled.add(bid)
-        await self.session.watch(self.tree.batch(bid, "status"), partial(self._settled.discard, bid))
-        entry = await self.reader.batch(bid)
-        if entry is None or not _has_ended(entry.batch):
-            self._settled.discard(bid)
+        entry = None
+        try:
+            await self.session.watch(self.tree.batch(bid, "status"), partial(self._settled.discard, bid))
+            entry = await self.reader.sound_batch(bid)
+        finally:
+            if entry is None or not _has_ended(entry.batch):
+                self._settled.discard(bid)
         return entry
 
     async def lock(self, bid: str, owner: str, token: bytes) -> Lock | None:

@@ -52,10 +52,10 @@ class Batching:
         counts = await self.ledger.reader.counts(id)
         if any(counts[kind] for kind in UNFINISHED):
             return
+        entry = await self.ledger.reader.sound_batch(id)
+        if entry is None or not _is_ready(entry.batch):
+            return
         try:
-            entry = await self.batches.read(id)
-            if not _is_ready(entry.batch):
-                return
             lock = await self.batches.lock(id, OWNER, secrets.token_bytes(16))
             if lock is None:
                 return  # whoever has it looks for itself
@@ -174,8 +174,12 @@ class Batching:
     async def sweep(self, retention: int) -> None:
         """Forget batches that were reported long ago, and seal those that were left open for as long."""
         for id in await self.batches.ids():
-            entry = await self.ledger.reader.batch(id)
+            # Most are not old, and to count their jobs takes long.
+            entry = await self.ledger.reader.sound_batch(id, whole=False)
             if entry is None or entry.batch.modified_at > self.ledger.clock() - retention:
+                continue
+            entry = await self.ledger.reader.sound_batch(id)
+            if entry is None:
                 continue
             batch = entry.batch
             try:
@@ -207,7 +211,7 @@ class Batching:
         for id in ids:
             if cursor is not None and id >= cursor:
                 continue
-            entry = await self.ledger.reader.batch(id)
+            entry = await self.ledger.reader.sound_batch(id)
             if entry is None or state not in (None, entry.batch.state):
                 continue
             if len(page) == limit:

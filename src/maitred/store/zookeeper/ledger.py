@@ -74,6 +74,14 @@ class Ledger:
     async def open(self) -> None:
         """Connect, and make the fixed nodes of the tree where they are missing; StoreUnavailable."""
         await self.session.open()
+        try:
+            await self._make_fixed()
+        except BaseException:
+            # Whoever cannot open it does not close it either.
+            await self.session.close()
+            raise
+
+    async def _make_fixed(self) -> None:
         fixed = [self.tree.batches, self.tree.jobs, self.tree.uuids, self.tree.states, self.tree.holds]
         fixed += [f"{self.tree.holds}/{kind}" for kind in HELD_KINDS]
         fixed += [self.tree.state(state) for state in self.tree.index_states(self.stages)]
@@ -142,7 +150,8 @@ class Ledger:
     async def unended(self) -> AsyncIterator[JobEntry]:
         """Give every job that has not ended, state by state and each in its order, for whoever rebuilds.
 
-        One that moves meanwhile may be given twice, or be seen by `changes` only.
+        One that moves meanwhile may be given twice, or be seen by `changes` only; one that is spoilt is left
+        out.
         """
         for state in self.tree.index_states(self.stages):
             if state in ENDED:
@@ -150,8 +159,8 @@ class Ledger:
             names = sorted(await self.session.children(self.tree.state(state)) or [])
             jids = [jid for name in names if (jid := read_entry(name))]
             for begin in range(0, len(jids), READ_TOGETHER):
-                for job in await self.reader.jobs(jids[begin : begin + READ_TOGETHER]):
-                    if job is not None and job.state not in ENDED:
+                for job in await self.reader.jobs_or_faults(jids[begin : begin + READ_TOGETHER]):
+                    if isinstance(job, JobEntry) and job.state not in ENDED:
                         yield job
 
     def changes(self) -> Changes:

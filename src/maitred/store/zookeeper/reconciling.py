@@ -100,7 +100,7 @@ class Reconciling:
         """Give the line the tree's holds of submitters, profiles and batches; name them."""
         wanted = {(held.kind, held.name): held for held in await self.ledger.holds()}
         for bid in await self.ledger.batches.ids():
-            entry = await self.ledger.reader.batch(bid, whole=False)
+            entry = await self.ledger.reader.sound_batch(bid, whole=False)
             if entry and entry.batch.state is BatchState.HELD:
                 wanted["batch", bid] = entry.expansion.hold or Reason("batch", bid)
         known = {(held.kind, held.name): held for held in (await self.bridge.line.status()).holds}
@@ -129,7 +129,12 @@ class Reconciling:
     # ---------------------------------------------------------------- what only the line has
 
     async def _end_strays(self, seen: set[str], tally: Tally, *, ended: bool) -> None:
-        """End in the line what the tree has ended, and forget what it has forgotten."""
+        """End in the line what the tree has ended, and forget what it has forgotten.
+
+        That moves those who come after in the lists, so all are looked at first.
+        """
+        behind: list[str] = []
+        gone: list[View] = []
         async for views in self.kept(ended=ended):
             asked = [
                 view
@@ -137,13 +142,14 @@ class Reconciling:
                 if view.job.ledger and (view.job.phase is Phase.ENDED or view.job.ledger not in seen)
             ]
             entries = await self.bridge.read([view.job.ledger for view in asked])
-            behind: list[str] = []
             for view, entry in zip(asked, entries, strict=True):
                 if entry is None:
-                    await self._forget(view, tally)
+                    gone.append(view)
                 elif entry.state in ENDED and view.job.phase is not Phase.ENDED:
                     behind.append(entry.jid)
-            tally.note(await self.bridge.bring(behind))
+        for view in gone:
+            await self._forget(view, tally)
+        tally.note(await self.bridge.bring(behind))
 
     async def _forget(self, view: View, tally: Tally) -> None:
         jid = view.job.ledger

@@ -14,6 +14,7 @@ import msgspec
 from maitred.core.batch import BUCKETS, UNFINISHED, Batch, BatchState, RowView
 from maitred.core.job import DEFAULT_PRIORITY, Submitter
 from maitred.core.stages import FAILED, HELD, last_successful
+from maitred.errors import StoreError
 from maitred.store.zookeeper import payloads
 from maitred.store.zookeeper.payloads import Expansion, Standing
 from maitred.store.zookeeper.session import Node, Session
@@ -84,8 +85,8 @@ class BatchEntry:
         return self.batch.id
 
 
-class Unreadable(ValueError):
-    """A node of the tree holds what cannot be read."""
+class Unreadable(StoreError):
+    """A node of the tree holds what cannot be read; `check` names it."""
 
     def __init__(self, path: str, why: object) -> None:
         self.path = path
@@ -227,6 +228,13 @@ class Reader:
         if whole:
             entry.batch.counts |= await self.counts(bid)
         return entry
+
+    async def sound_batch(self, bid: str, *, whole: bool = True) -> BatchEntry | None:
+        """Read a batch among others: one that is spoilt is not there, so that the others go on."""
+        try:
+            return await self.batch(bid, whole=whole)
+        except Unreadable:
+            return None
 
     async def _of_one_moment(self, bid: str, names: Sequence[str]) -> list[Node | None]:
         """Read nodes of a batch, its status first; whoever changes one of them writes the status too."""

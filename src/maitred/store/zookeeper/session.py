@@ -235,28 +235,35 @@ class Session:
 
         The watch is called once, in the event loop: when a name comes or goes, or the session ends.
         """
-        [names] = await self._read(
-            [lambda client: client.get_children_async(path, watch=self._watching(watch))]
-        )
+        names = await self._read_watching("get_children_async", path, watch)
         return None if names is None else [str(name) for name in names]
 
     async def watch(self, path: str, watch: Watch) -> bool:
-        """Call this once, in the event loop: when a node is made, changed or deleted, or the session ends.
+        """Call this once, in the event loop: when a node is changed or deleted, or the session ends.
 
-        Tells whether the node is there.
+        Tells whether the node is there; nobody is called for one that is not.
         """
-        [found] = await self._read([lambda client: client.exists_async(path, watch=self._watching(watch))])
-        return found is not None
+        return await self._read_watching("get_async", path, watch) is not None
 
     async def sync(self, path: str) -> None:
         """Wait until the server that answers us has seen every write before now."""
         await self._read([lambda client: client.sync_async(path)])
 
-    def _watching(self, watch: Watch | None) -> Callable[[object], None] | None:
+    async def _read_watching(self, ask: str, path: str, watch: Watch | None) -> Any:
+        """Ask for something, and watch it if it is there."""
         if watch is None:
-            return None
+            [found] = await self._read([methodcaller(ask, path)])
+            return found
         self._watches.add(watch)
-        return lambda _event: self._tell(self._fire, watch)
+        found = None
+        try:
+            [found] = await self._read(
+                [methodcaller(ask, path, watch=lambda _event: self._tell(self._fire, watch))]
+            )
+        finally:
+            if found is None:
+                self._watches.discard(watch)
+        return found
 
     def _fire(self, watch: Watch) -> None:
         self._watches.discard(watch)

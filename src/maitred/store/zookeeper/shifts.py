@@ -63,16 +63,17 @@ class Shifts:
         """End runs in the tree, then in the line, and give the worker what comes next."""
         told, refused = await self._end_all(worker, results)
         starts: list[Start] = []
-        for lease in refused:
-            starts += await self._give_up(worker, lease)
+        for result in refused:
+            starts += await self._give_up(worker, result)
         shift = await self.bridge.line.finish(worker, told)
         shift = shift._replace(starts=starts + shift.starts)
         runs = [run for result in told if (run := self.runs.taken.pop(result.lease, None))]
         await self._settle(runs, shift)
         given = await self.runs.take_up(worker, shift.starts)
-        return shift._replace(lost=[*refused, *shift.lost], starts=given)
+        lost = [result.lease for result in refused]
+        return shift._replace(lost=[*lost, *shift.lost], starts=given)
 
-    async def _end_all(self, worker: str, results: Sequence[Finish]) -> tuple[list[Finish], list[Lease]]:
+    async def _end_all(self, worker: str, results: Sequence[Finish]) -> tuple[list[Finish], list[Finish]]:
         """End runs in the tree; give what the line is to hear, and what is not ours any more."""
 
         async def end(result: Finish) -> Finish | None:
@@ -84,7 +85,7 @@ class Shifts:
 
         answers = await asyncio.gather(*map(end, results))
         told = [answer for answer in answers if answer]
-        refused = [each.lease for each, answer in zip(results, answers, strict=True) if answer is None]
+        refused = [each for each, answer in zip(results, answers, strict=True) if answer is None]
         return told, refused
 
     def _serves_next(self, worker: str, run: Run) -> bool:
@@ -93,13 +94,20 @@ class Shifts:
             return False
         return settings.need(stage + 1) in self._serves.get(worker, ())
 
-    async def _give_up(self, worker: str, lease: Lease) -> list[Start]:
-        """Hand a lease back whose run the tree does not count as ours; give what the line answers."""
+    async def _give_up(self, worker: str, result: Finish) -> list[Start]:
+        """Hand a lease back whose run the tree does not count as ours; give what the line answers.
+
+        The line hears what a cancelled run had done: it adds that, and how the job ended stays.
+        """
+        line, lease = self.bridge.line, result.lease
         run = self.runs.taken.get(lease)
         if run is not None:
             await self.runs.step_back(run)
             await self.bridge.bring([run.jid])
-        return (await self.bridge.line.hand_back(worker, [lease])).starts
+        view = (await line.records([lease.record])).views.get(lease.record)
+        if view and view.stopping:
+            return (await line.finish(worker, [result])).starts
+        return (await line.hand_back(worker, [lease])).starts
 
     async def _settle(self, runs: Sequence[Run], shift: Shift) -> None:
         """See to what the end of runs leaves: locks, batches, and a line that did not hear of it in time."""

@@ -4,6 +4,7 @@ Where a job's state changes, the tree is written first. All other verbs are the 
 part of its own: putting, runs and shifts, acting, batching, telling, reconciling.
 """
 
+import time
 from collections.abc import AsyncIterator, Sequence
 
 from maitred.core.batch import Batch, BatchOrder, BatchPut, BatchState, Errand
@@ -42,6 +43,9 @@ from maitred.store.zookeeper.shifts import Shifts
 from maitred.store.zookeeper.telling import Telling
 from maitred.store.zookeeper.tree import BID, is_item
 
+# What crashes left is there for an hour before it is swept, and to find it every item is looked at.
+ORPHANS_EVERY = 600.0
+
 
 class TreeStore(PassingOn):
     """The store of one queue, on a line and on an open ledger; the verbs are those of the port."""
@@ -58,6 +62,7 @@ class TreeStore(PassingOn):
         self.importing = Importing(bridge)
         self.batch_news = BatchNews(bridge)
         self._puts = Coalescer(Putting(bridge, batching).put)
+        self._orphans_next = 0.0
 
     async def _target(self) -> Store:
         return self._line
@@ -85,7 +90,9 @@ class TreeStore(PassingOn):
     async def sweep_tree(self) -> None:
         """Forget what is old in the tree: batches that were reported long ago, and what crashes left."""
         await self.batching.sweep(self.bridge.settings.retention)
-        await self.ledger.removal.sweep()
+        if time.monotonic() >= self._orphans_next:
+            self._orphans_next = time.monotonic() + ORPHANS_EVERY
+            await self.ledger.removal.sweep()
 
     async def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[Violation]:
         """Look for what is broken in the line, in the tree, and between them."""

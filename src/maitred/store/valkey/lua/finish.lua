@@ -89,7 +89,7 @@ local function settle_run(q, w, mine, lease, args)
 end
 
 -- Ends at once what ends for good and has no more to it; answers the rest, which needs a longer look.
-local function end_plain(q, leases, args, lost)
+local function end_plain(q, w, leases, args, lost)
   local records, rest, ended = {}, {}, {}
   for i, lease in ipairs(leases) do records[i] = lease.record end
   local kept = hmget(q.prefix .. K.Jobs, records)
@@ -97,6 +97,7 @@ local function end_plain(q, leases, args, lost)
     local at, bytes = lease.at, kept[i]
     if not bytes or SETTLED[lease.stopping] then
       lost[#lost + 1] = lease.record
+      speech.add_to_end(q, w, lease, args[at + 6], args[at + 4])
     elseif q.settings.staged or args[at + 5] ~= '' or string.byte(bytes, FLAGS_AT) >= EXTRA
       or string.byte(args[at + 6]) == WITH_PROGRESS then
       rest[#rest + 1] = lease
@@ -120,7 +121,7 @@ verb.finish = function(keys, args)
   local leases, lost = held(w, args, 4, 7)
   local carried = {}
   if #leases > 0 then
-    local rest = end_plain(q, leases, args, lost)
+    local rest = end_plain(q, w, leases, args, lost)
     unhand(q, w, leases)
     local mine = #rest > 0 and room_for(q, w).mine
     for _, lease in ipairs(rest) do carried[#carried + 1] = settle_run(q, w, mine, lease, args) end

@@ -6,8 +6,9 @@ verb.keep = function(keys, args)
   local q, fault = open(keys, args)
   if not q then return fault end
   catch_up(q)
-  local lease = held(worker_at(q, args[3]), { args[4], args[5] }, 1, 2)[1]
-  local r = lease and not SETTLED[lease.stopping] and job_at(q, lease.record)
+  local w = worker_at(q, args[3])
+  local lease = held(w, { args[4], args[5] }, 1, 2)[1]
+  local r = lease and speech.job_of(q, w, lease)
   local size, named, files = 0, {}, {}
   for i = 6, #args, 3 do
     local name, kind, data = args[i], args[i + 1], args[i + 2]

@@ -19,5 +19,5 @@ verb.output = function(keys, args)
       list[#list + 1] = piece
     end
   end
-  return { r.record, r.phase == 'E' and 1 or 0, first, last, list }
+  return { r.record, r.phase == 'E' and not speech.goes_on(q, r) and 1 or 0, first, last, list }
 end

@@ -71,6 +71,7 @@ local function make(q, e, x, newest)
 end
 
 local function bring(q, r, e, x)
+  if r.phase == 'E' then notices.keep_end(q, r) end
   take_away(q, r)
   counted(q, r, -1)
   notices.drop_deadline(q, r)

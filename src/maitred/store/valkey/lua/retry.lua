@@ -8,6 +8,7 @@ local function retry(q, r)
   local x = extra_of(q, r)
   local b = batch.at(q, x.batch)
   if b and batch.is_frozen(b) then return 'reporting' end
+  notices.keep_end(q, r)
   flush(q)
   call('ZREM', q.prefix .. notices.list_of_ended(q, r), r.key)
   counted(q, r, -1)

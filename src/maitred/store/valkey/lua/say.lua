@@ -8,8 +8,9 @@ verb.say = function(keys, args)
   if not q then return fault end
   catch_up(q)
   local heard = {}
-  for _, lease in ipairs((held(worker_at(q, args[3]), args, 4, 4))) do
-    local r = not SETTLED[lease.stopping] and job_at(q, lease.record)
+  local w = worker_at(q, args[3])
+  for _, lease in ipairs((held(w, args, 4, 4))) do
+    local r = speech.job_of(q, w, lease)
     if r then
       speech.say(q, r, args[lease.at + 3], lease.token, tonumber(args[lease.at + 2]))
       heard[#heard + 1] = (lease.at - 4) / 4

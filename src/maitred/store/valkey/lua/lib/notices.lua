@@ -4,8 +4,9 @@
 
 notices = {}
 
--- record, number, kind, when, attempt, stage, worker, code
-local NOTICE = '<c8dc1dHBHc0Bc0'
+-- record, number, kind, when, attempt, stage, worker, code; then, of an end from which the job has gone on, its message
+-- and result
+local NOTICE, GONE_ON = '<c8dc1dHBHc0Bc0', '<I4c0I4c0'
 -- Of the first notice of a job: how often it was tried, and token and owner of its lock, if it has one.
 local LOCK = '<HBc0Hc0'
 local ENDED = 'e'
@@ -55,11 +56,32 @@ function notices.add(q, r, kind, code)
   tell.noticed(q)
 end
 
+-- Lets a notice of a job's end have what the record will lose when the job goes on.
+function notices.keep_end(q, r)
+  if extra_of(q, r).untold == 0 then return end
+  local key = q.prefix .. K.Notices .. r.id
+  for i, bytes in ipairs(call('LRANGE', key, 0, -1)) do
+    local record, _, kind, at, _, _, _, _, size = struct.unpack(NOTICE, bytes)
+    if record == r.key and kind == ENDED and at == r.ended then
+      local _, message, result = struct.unpack(END, r.tail)
+      call('LSET', key, i - 1, string.sub(bytes, 1, size - 1)
+        .. struct.pack(GONE_ON, #message, message, #result, result))
+    end
+  end
+end
+
 -- Tells nothing more of a job.
 function notices.drop(q, id)
   call('DEL', q.prefix .. K.Notices .. id)
   call('ZREM', q.prefix .. K.NoticesDue, id)
   call('HDEL', q.prefix .. K.NoticeHeads, id)
+end
+
+-- Whether a notice tells of an end whose run is still being stopped: it may have a result soon.
+local function is_early(q, notice)
+  local record, _, kind = struct.unpack(NOTICE, notice)
+  local r = kind == ENDED and q.stops > 0 and job_at(q, record)
+  return r and speech.goes_on(q, r)
 end
 
 -- Locks first notices that are due, the longest due first; answers {record, notice, tries} of each.
@@ -68,7 +90,9 @@ function notices.lock(q, owner, token, limit)
   local found = {}
   for _, id in ipairs(call('ZRANGEBYSCORE', due, '-inf', q.now, 'LIMIT', 0, limit)) do
     local first = call('LINDEX', q.prefix .. K.Notices .. id, 0)
-    if first then
+    if first and is_early(q, first) then
+      call('ZADD', due, q.now + C.STOP_PATIENCE, id)
+    elseif first then
       local head, tries = call('HGET', q.prefix .. K.NoticeHeads, id), 0
       if head then tries = struct.unpack('<H', head) end
       call('HSET', q.prefix .. K.NoticeHeads, id, struct.pack(LOCK, tries, #token, token, #owner, owner))

@@ -81,6 +81,30 @@ function speech.say(q, r, words, token, before)
   if progress then change_extra(q, r).progress = progress end
 end
 
+-- Whether a job has ended, and its run has not yet.
+function speech.goes_on(q, r)
+  return r.phase == 'E' and q.stops > 0 and call('HEXISTS', q.prefix .. K.Stopping, r.key) == 1
+end
+
+-- The job that a run speaks for: one that was cancelled is so until it goes on; nil if it is no longer the run's.
+function speech.job_of(q, w, lease)
+  local r = job_at(q, lease.record)
+  if not r or not SETTLED[lease.stopping] then return r end
+  return lease.stopping == 'cancelled' and r.phase == 'E' and r.worker == w.name and r or nil
+end
+
+-- Adds what a cancelled run had done to its record; how and when that ended stays as it is.
+function speech.add_to_end(q, w, lease, words, result)
+  local r = speech.job_of(q, w, lease)
+  if not r then return end
+  speech.say(q, r, words)
+  local code, message, known, at = struct.unpack(END, r.tail)
+  if known == '' and result ~= '' and not q.settings.staged then
+    r.tail = struct.pack(END, #code, code, #message, message, #result, result) .. string.sub(r.tail, at)
+    touch(q, r)
+  end
+end
+
 -- A version of a job, the newest for ''; nil if there is none.
 function speech.version(q, id, version)
   for _, r in ipairs(versions(q, id)) do

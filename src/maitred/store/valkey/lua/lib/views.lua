@@ -1,6 +1,6 @@
 -- What readers are shown of a job: record, head, body, position, release, nonce, running versions, whether a
 -- live worker serves it and has a free slot, of its present run the start, the time granted and the class, what only
--- some jobs have, and the reasons that hold it.
+-- some jobs have, the reasons that hold it, and whether it has ended before its run.
 -- gives: page, view, views, state_of
 
 local function service_of(q, need)
@@ -50,7 +50,7 @@ local function view(q, r, body, position)
   local service = service_of(q, r.need)
   local extra = has(r, EXTRA) and encode_extra(extra_of(q, r)) or ''
   return { r.record, encode_job(r), body or '', position or -1, release, nonce, running_versions(q, r),
-    service[1], service[2], started, granted, holding, extra, holds_of(q, r) }
+    service[1], service[2], started, granted, holding, extra, holds_of(q, r), speech.goes_on(q, r) and 1 or 0 }
 end
 
 local function views(q, records, first_position)
