@@ -286,9 +286,10 @@ class Both(RuleBasedStateMachine):
 
     async def tick_and_compare(self, store: Store) -> None:
         """The store may look again too early, never too late."""
-        next_at = (await store.tick()).next_at
-        exact = self.reference._house.next_at()
-        assert exact is None or (next_at is not None and next_at <= exact)
+        _, next_at, idle_until = await store.tick()
+        house = self.reference._house
+        for moment, exact in ((next_at, house.next_at()), (idle_until, house.idle_until())):
+            assert exact is None or (moment is not None and moment <= exact)
 
     def teardown(self) -> None:
         if hasattr(self, "stores"):

@@ -2,15 +2,20 @@
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
+from typing import NamedTuple
 
 import pytest
 
 from maitred.core.job import Moment, Order, Submitter
-from maitred.core.settings import SECOND, Settings
+from maitred.core.settings import MINUTE, SECOND, Settings
 from maitred.errors import SchemaMismatch, StoreUnavailable
+from maitred.service.foresights import Foresights
+from maitred.service.staff import Staff
 from maitred.service.ticker import LONGEST, Ticker
 from maitred.store.memory import MemoryStore, MemoryStores
 from tests.conftest import Clock
+from tests.waiting import eventually
 
 
 def order(delay: float = 0, expires: int = 0) -> Order:
@@ -105,3 +110,79 @@ async def test_it_ticks_again_and_again_until_cancelled(monkeypatch: pytest.Monk
     with contextlib.suppress(asyncio.CancelledError):
         await running
     assert running.cancelled()
+
+
+class Counting(MemoryStore):
+    """A queue that notes when it is ticked."""
+
+    ticks = 0
+
+    async def tick(self) -> Moment:
+        self.ticks += 1
+        return await super().tick()
+
+
+class Hearing(NamedTuple):
+    """A ticker that hears what happens in its queue, and for whom it has woken the staff."""
+
+    ticker: Ticker
+    store: Counting
+    woken: list[str]
+
+    async def until_idle(self) -> None:
+        """Tick until the queue is left alone."""
+        before = -1
+        while before != self.store.ticks:
+            before = self.store.ticks
+            await self.ticker.tick()
+
+
+class Errands(Staff):
+    """Staff that only notes for which queues it is woken."""
+
+    def __init__(self, woken: list[str]) -> None:
+        self._woken = woken
+
+    def wake(self, queue: str) -> None:
+        self._woken.append(queue)
+
+
+@pytest.fixture
+async def hearing() -> AsyncIterator[Hearing]:
+    stores, store = MemoryStores(), Counting("q")
+    stores._queues["q"] = store
+    await store.configure(Settings(lease=60 * MINUTE))
+    foresights, woken = Foresights(stores), list[str]()
+    listening = asyncio.create_task(foresights.run())
+    await asyncio.sleep(0)
+    foresight = foresights.of("q")
+    assert foresight
+    await foresight.ready.wait()
+    hearing = Hearing(Ticker(stores, foresights, [Errands(woken)]), store, woken)
+    await hearing.until_idle()
+    ticking = asyncio.create_task(hearing.ticker.run())
+    yield hearing
+    for task in (ticking, listening):
+        task.cancel()
+    await asyncio.gather(ticking, listening, return_exceptions=True)
+
+
+async def test_a_queue_in_which_nothing_happens_is_left_alone_until_something_does(hearing: Hearing) -> None:
+    before = hearing.store.ticks
+    await hearing.store.put([order(delay=100)])
+    await eventually(lambda: asyncio.sleep(0, hearing.store.ticks > before), 20)
+    assert not hearing.woken
+
+
+async def test_what_falls_due_in_an_idle_queue_starts(hearing: Hearing) -> None:
+    await hearing.store.join("w", 1, ["command"])
+    await hearing.store.put([order(delay=1.5)])
+    await eventually(lambda: asyncio.sleep(0, bool(hearing.ticker._idle_until)), 20)
+    await eventually(hearing.store.running, 20)
+
+
+async def test_a_queue_with_work_left_is_not_left_alone_and_its_staff_is_woken(hearing: Hearing) -> None:
+    await hearing.store.join("w", 1, ["command"])
+    await hearing.store.put([order()._replace(callback=True)])
+    await eventually(lambda: asyncio.sleep(0, len(hearing.woken) > 1), 20)
+    assert set(hearing.woken) == {"q"}

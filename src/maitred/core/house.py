@@ -260,7 +260,25 @@ class House(Speaking):
         """Do what the clock asks for; answer the next moment that matters."""
         with self._verb(now, dice):
             swept = self._sweep(SWEPT_PER_TICK)
-        return Moment(self.now, self.now) if swept == SWEPT_PER_TICK else self.moment()
+        if swept == SWEPT_PER_TICK:
+            return Moment(self.now, self.now, self.now)
+        return Moment(self.now, self.next_at(), self.idle_until())
+
+    def idle_until(self) -> int | None:
+        """Tell up to when there is nothing to do if nothing happens; now, while somebody is to be told."""
+        batches = self.batches.all.values()
+        if self.outbox.due or any(batch.unsent or batch.work(self.now) for batch in batches):
+            return self.now
+        ages = [job.ended_at for job in self.jobs.values() if self._may_be_swept(job)]
+        ages += [batch.aged_at for batch in batches]
+        moments = [age + self.settings.retention for age in ages]
+        if (next_at := self.next_at()) is not None:
+            moments.append(next_at)
+        return min(moments, default=None)
+
+    def _may_be_swept(self, job: Job) -> bool:
+        """Tell whether a job goes when it is old: not one of a batch, or of which something is to be told."""
+        return job.phase is Phase.ENDED and not job.batch and not self.outbox.untold(job)
 
     def sweep(self, now: int, limit: int, dice: bytes) -> int:
         """Forget jobs that ended longer ago than the retention, at most `limit`, oldest first."""
@@ -273,10 +291,7 @@ class House(Speaking):
         old = sorted(
             (job.ended_at, job.record)
             for job in self.jobs.values()
-            if job.phase is Phase.ENDED
-            and not job.batch
-            and not self.outbox.untold(job)
-            and job.ended_at <= self.now - self.settings.retention
+            if self._may_be_swept(job) and job.ended_at <= self.now - self.settings.retention
         )[:limit]
         for _, record in old:
             self._forget(self.jobs[record])

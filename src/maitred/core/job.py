@@ -373,10 +373,15 @@ Restored = Literal["made", "changed", "ignored"]
 
 
 class Moment(NamedTuple):
-    """The store's time, and the next moment at which something falls due, expires or is lost."""
+    """The store's time, and the next moment at which something falls due, expires or is lost.
+
+    Up to `idle_until` there is nothing to do for anybody, for clerks, couriers and the sweep neither, unless
+    something is told before; None is no end of that. Only a tick looks for all of this.
+    """
 
     now: int
     next_at: int | None
+    idle_until: int | None = 0
 
     def wait(self, longest: float) -> float:
         """Give the seconds until that moment, at most `longest`."""

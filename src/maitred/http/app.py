@@ -92,7 +92,7 @@ def create_app(
     app.state.workers = workers
     app.state.metrics = metrics = metrics or Metrics()
     app.state.gauges = Gauges(desk)
-    metrics.registry.register(app.state.gauges)
+    metrics.writers.append(app.state.gauges.write)
     desk.stores.on_call(metrics.calls.note)
     parts = (jobs, output, holds, events, batches, queues, keys, sessions, health)
     routers = [*(part.router for part in parts), events.everything]
@@ -124,8 +124,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     mine = (desk.stores, _own_name(), postman, desk.foresights)
     if desk.clerks is None:
         desk.clerks = clerks(*mine)
-    scribes = Scribes(desk.stores, desk.foresights)
-    parts = (Ticker(desk.stores), desk.foresights, desk.clerks, couriers(*mine), scribes)
+    staff = (desk.clerks, couriers(*mine))
+    ticker = Ticker(desk.stores, desk.foresights, staff)
+    parts = (desk.foresights, ticker, *staff, Scribes(desk.stores, desk.foresights))
     tasks = [asyncio.create_task(part.run()) for part in parts]
     try:
         yield

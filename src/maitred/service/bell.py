@@ -9,7 +9,7 @@ SHORTLY = 0.05
 
 
 class Bell:
-    """Listens to a queue's news for events of some kinds, and rings once for all that come meanwhile."""
+    """Listens to a queue's news for events of some kinds, or all; rings once for all that come meanwhile."""
 
     def __init__(self, wake: Callable[[], None], *kinds: type[Event]) -> None:
         self._wake, self._kinds = wake, kinds
@@ -17,7 +17,8 @@ class Bell:
 
     def hear(self, entries: Sequence[Entry]) -> None:
         """Hear what happened in the queue."""
-        if any(isinstance(event, self._kinds) for entry in entries for event in entry.events):
+        kinds = self._kinds
+        if not kinds or any(isinstance(event, kinds) for entry in entries for event in entry.events):
             self.missed()
 
     def missed(self) -> None:

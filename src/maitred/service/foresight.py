@@ -303,7 +303,8 @@ class Foresight:
             full = len(entries) >= FULL_PAGE
             if full and self.now - entries[-1].now > LAG:
                 return
-            await self._rest(0 if full or not picture.settled else PAUSE)
+            if entries:
+                await self._rest(0 if full or not picture.settled else PAUSE)
 
     async def _rest(self, longest: float) -> None:
         """Let changes gather, unless somebody wants to hear at once."""
@@ -362,9 +363,10 @@ class Foresight:
         """Keep an outlook of the whole line, where that is longer than its head."""
         while True:
             picture = self.picture
-            if picture is None or len(picture.lanes) <= NEAR or not self._old(self._deep):
+            short = picture is None or len(picture.lanes) <= NEAR
+            if picture is None or short or not self._old(self._deep):
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(DEEP_UNCHANGED):
+                    async with asyncio.timeout(None if short else DEEP_UNCHANGED):
                         await self._changed.wait()
                 self._changed.clear()
                 continue

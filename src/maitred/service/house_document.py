@@ -20,17 +20,15 @@ _DURATIONS = ("per_recent", "window", "time_limit", "lease", "grace", "kill_afte
 
 def queue_document(name: str, status: Status, waits: Document | None = None) -> Document:
     """Give a queue's settings, counts and workers in sum, and the waits where somebody measures them."""
-    running = sum(worker.busy for worker in status.workers)
-    slots = sum(worker.slots for worker in status.workers if not worker.draining)
     return {
         "name": name,
         "settings": settings_document(status.settings),
         "counts": status.counts,
         "waiting": status.waiting,
-        "running": running,
-        "slots": slots,
+        "running": _running(status),
+        "slots": slots_of(status),
         "free": status.free,
-        "classes": _classes(status, slots, running),
+        "classes": classes_of(status),
         "paused": status.paused is not None,
         "pause": _pause(status.paused),
         "held": {
@@ -42,11 +40,20 @@ def queue_document(name: str, status: Status, waits: Document | None = None) -> 
     }
 
 
-def _classes(status: Status, slots: int, running: int) -> list[Document]:
+def slots_of(status: Status) -> int:
+    """Count the slots of the workers that take jobs."""
+    return sum(worker.slots for worker in status.workers if not worker.draining)
+
+
+def _running(status: Status) -> int:
+    return sum(worker.busy for worker in status.workers)
+
+
+def classes_of(status: Status) -> list[Document]:
     """Give each class with the units of its level; a job holds one of its own and of each shorter one."""
     levels = status.settings.levels
-    most = status.limits or limits(levels, slots)
-    used = (*(status.used or (running, *(0 for _ in levels[1:]))), 0)
+    most = status.limits or limits(levels, slots_of(status))
+    used = (*(status.used or (_running(status), *(0 for _ in levels[1:]))), 0)
     return [
         {
             "name": each.name,

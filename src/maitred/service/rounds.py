@@ -18,8 +18,8 @@ _log = structlog.get_logger()
 class Rounds(ABC):
     """Somebody who works for a queue; `run` it in a task, and cancel that to stop it.
 
-    `wake` it when there may be work; it looks every second anyway. What it does in a round is in `_begin`,
-    which tells whether there may be more.
+    `wake` it when there may be work; it looks every second anyway, unless it is `called` whenever there may
+    be some. What it does in a round is in `_begin`, which tells whether there may be more.
     """
 
     def __init__(self, queue: str, safety_net: float = SAFETY_NET) -> None:
@@ -33,7 +33,7 @@ class Rounds(ABC):
         """Look for work now."""
         self._news.set()
 
-    async def run(self) -> None:
+    async def run(self, *, called: bool = False) -> None:
         """Work until cancelled; what is under way then is left to whoever comes next."""
         try:
             while True:
@@ -41,7 +41,7 @@ class Rounds(ABC):
                 if not await self._begin():
                     # Not wait_for: before Python 3.12 it may swallow the cancel that comes with the news.
                     with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(self._safety_net):
+                        async with asyncio.timeout(None if called else self._safety_net):
                             await self._news.wait()
         finally:
             for task in self._tasks:

@@ -1,7 +1,8 @@
-"""The staff of a server: of each kind one for each queue, begun when the queue is first seen."""
+"""The staff of a server: of each kind one for each queue, begun when there may be work for it."""
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from maitred.core.events import BatchChanged, Event, Noticed
 from maitred.service.bell import Bell
@@ -18,8 +19,8 @@ from maitred.store.port import Store, Stores
 class Staff:
     """All of one kind; `run` it in a task, and cancel that to stop it.
 
-    `hire` makes one for a queue. Where there are `foresights`, each is woken by events of the kind that it
-    `hears` in its queue, and need not wait until it looks by itself.
+    `hire` makes one for a queue. Where there are `foresights`, it is woken by events of the kind that it
+    `hears` in its queue, and by the ticker while there is work left, so none looks by itself. Else each does.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Staff:
         self._hears = hears
         self._foresights = foresights
         self._queues: dict[str, tuple[Rounds, asyncio.Task[None]]] = {}
+        self._listening: set[str] = set()
         self._running = False
 
     async def run(self) -> None:
@@ -46,7 +48,11 @@ class Staff:
             await end(task for _, task in self._queues.values())
 
     async def _see_to(self, queue: str) -> None:
-        self._of(queue)
+        if self._foresights is None:
+            self._of(queue)
+        elif queue not in self._listening and (foresight := self._foresights.of(queue)):
+            self._listening.add(queue)
+            foresight.listeners.append(Bell(partial(self.wake, queue), self._hears))
 
     def wake(self, queue: str) -> None:
         """Look for work in a queue now."""
@@ -56,10 +62,8 @@ class Staff:
     def _of(self, queue: str) -> Rounds:
         if queue not in self._queues:
             one = self._hire(self._stores.queue(queue))
-            self._queues[queue] = (one, begin(type(one).__name__.lower(), one.run()))
-            foresight = self._foresights.of(queue) if self._foresights else None
-            if foresight is not None:
-                foresight.listeners.append(Bell(one.wake, self._hears))
+            work = one.run(called=self._foresights is not None)
+            self._queues[queue] = (one, begin(type(one).__name__.lower(), work))
         return self._queues[queue][0]
 
 

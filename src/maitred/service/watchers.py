@@ -184,13 +184,13 @@ class Watchers:
                 await self._look_at_places()
 
     async def _wake(self) -> None:
-        """Wait until something happened, or a watcher's place should be looked at."""
+        """Wait until something happened, or a watcher's place should be looked at; for nobody, no longer."""
         if not (self._touched or self._missed):
             now = time.monotonic()
             pause = min(self._attend_next - now, self._places_next - now if self._moved else LOOK_EVERY)
             self._woken.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(max(0.001, pause)):
+                async with asyncio.timeout(max(0.001, pause) if self._by_record else None):
                     await self._woken.wait()
         self._woken.clear()
 

@@ -5,7 +5,7 @@ measures the store, `callbacks` the messages to submitters, `runs` what the work
 name is in docs/metrics.md.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.metrics_core import Metric
@@ -24,6 +24,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        # Those who write down by themselves what they show, in the same format.
+        self.writers: list[Callable[[], bytes]] = []
         ProcessCollector(registry=self.registry)
         self.tallies = Tallies(self.registry)
         self.calls = CallMetrics(self.registry)
@@ -32,7 +34,7 @@ class Metrics:
 
     def exposition(self) -> bytes:
         """Give all of it in the text format of Prometheus; from any thread."""
-        return generate_latest(_Ageless(self.registry))
+        return b"".join([generate_latest(_Ageless(self.registry)), *(write() for write in self.writers)])
 
 
 class _Ageless(Collector):

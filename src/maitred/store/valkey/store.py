@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
@@ -216,7 +217,8 @@ class ValkeyStore(OutputVerbs, NoticeVerbs):
 
     async def tick(self) -> Moment:
         """Do what the clock asks for."""
-        return _moment(*await self._call("tick"))
+        next_at, now, idle_until = await self._call("tick")
+        return _moment(next_at, now)._replace(idle_until=None if idle_until < 0 else idle_until)
 
     async def sweep(self, limit: int) -> int:
         """Forget old jobs."""
@@ -357,7 +359,9 @@ def _moment(next_at: int, now: int) -> Moment:
     return Moment(now, None if next_at < 0 else next_at)
 
 
+@lru_cache(1024)
 def _read_settings(written: bytes) -> Settings:
+    """Read settings; most queues are set to the same, and are asked for theirs again and again."""
     fields = json.loads(written)
     classes = tuple(
         DurationClass(name, cap, limit and Limit(*limit)) for name, cap, limit in fields["classes"]

@@ -10,7 +10,20 @@ from collections.abc import AsyncIterator, Sequence
 from maitred.core.batch import Batch, BatchOrder, BatchPut, BatchState, Errand
 from maitred.core.events import Entry
 from maitred.core.invariants import Violation
-from maitred.core.job import Finish, HoldKind, Job, Lease, Message, Order, Put, Refusal, Restored, Shift, View
+from maitred.core.job import (
+    Finish,
+    HoldKind,
+    Job,
+    Lease,
+    Message,
+    Moment,
+    Order,
+    Put,
+    Refusal,
+    Restored,
+    Shift,
+    View,
+)
 from maitred.core.settings import Settings
 from maitred.store.passing_on import PassingOn
 from maitred.store.port import BatchPage, Progress, RowPage, Store
@@ -92,6 +105,11 @@ class TreeStore(PassingOn):
     async def restore(self, jobs: Sequence[Job]) -> list[Restored]:
         """Take in jobs from elsewhere as they are, first into the tree; those that are known are ignored."""
         return await self.importing.take_in(jobs)
+
+    async def tick(self) -> Moment:
+        """Do what the clock asks for; what there is to do in the tree only whoever looks there knows."""
+        moment = await self._line.tick()
+        return moment._replace(idle_until=moment.now)
 
     # ---------------------------------------------------------------- jobs
 
