@@ -8,16 +8,24 @@ from concurrent.futures import ThreadPoolExecutor
 from maitred.background import Blocking
 
 INTERRUPTED = """
-import asyncio, os, signal
+import asyncio, os, signal, threading
 from maitred.background import Blocking, iterating
+
+heard = threading.Event()
+
+def interrupt():
+    # One that comes just before the main thread blocks is not heard before the next.
+    while not heard.wait(0.2):
+        os.kill(os.getpid(), signal.SIGINT)
 
 class Face:
     async def items(self):
         try:
             yield 1
-            os.kill(os.getpid(), signal.SIGINT)
+            threading.Thread(target=interrupt).start()
             await asyncio.Event().wait()
         finally:
+            heard.set()
             await asyncio.sleep(0.01)
             print("left")
 

@@ -180,7 +180,9 @@ async def test_a_user_of_its_own_cannot_signal_the_worker() -> None:
 
 async def test_memory_without_end_is_stopped_and_told(cell: Cell) -> None:
     ended = await cell.sh("tail /dev/zero")
-    assert (ended.hit, ended.exit != 0) == ("memory", True)
+    assert ended.exit
+    # The watch ends it, or the kernel refuses it more: whoever is quicker than the watch is told by itself.
+    assert ended.hit == "memory" or "memory exhausted" in ended.stderr
 
 
 async def test_memory_of_many_processes_is_counted_together(cell: Cell) -> None:
