@@ -63,12 +63,13 @@ class Audit:
         before = read_text_cursor(cursor) if cursor else None
         if before is not None and not _ID.fullmatch(before):
             raise wrong_cursor()
-        found = await self._keyring.notes(before, limit + 1)
+        # The two questions leave together.
+        found, total = await asyncio.gather(self._keyring.notes(before, limit + 1), self._keyring.noted())
         shown = found[:limit]
         return {
             "items": [_document(id, _read(note)) for id, note in shown],
             "next": write_text_cursor(shown[-1][0]) if len(found) > limit else None,
-            "total": await self._keyring.noted(),
+            "total": total,
         }
 
 

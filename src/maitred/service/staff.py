@@ -60,11 +60,14 @@ class Staff:
             self._of(queue).wake()
 
     def _of(self, queue: str) -> Rounds:
-        if queue not in self._queues:
-            one = self._hire(self._stores.queue(queue))
-            work = one.run(called=self._foresights is not None)
-            self._queues[queue] = (one, begin(type(one).__name__.lower(), work))
-        return self._queues[queue][0]
+        known = self._queues.get(queue)
+        if known and not known[1].done():
+            return known[0]
+        # Also in the place of one that broke off, which was told: its work is still there.
+        one = self._hire(self._stores.queue(queue))
+        work = one.run(called=self._foresights is not None)
+        self._queues[queue] = (one, begin(type(one).__name__.lower(), work))
+        return one
 
 
 def clerks(stores: Stores, owner: str, postman: Postman, foresights: Foresights | None = None) -> Staff:
