@@ -189,6 +189,7 @@ async def test_get_workers(guest: Guest) -> None:
 
 async def test_get_events(house: House) -> None:
     async with house.everything() as stream:
+        await until(stream, "queue")
         id = (await house.guest.submits())["id"]
         state = await until(stream, "state")
         assert (state.data["queue"], state.data["id"]) == (house.store.queue, id)

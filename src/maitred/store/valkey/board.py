@@ -16,12 +16,7 @@ REPLICATION_PATIENCE = 2.0
 
 
 class Board(Protocol):
-    """The connections to a store. Calls raise what `Connection.call` does.
-
-    Where all keys are in `one_place`, a command may name those of several queues.
-    """
-
-    one_place: bool
+    """The connections to a store. Calls raise what `Connection.call` does."""
 
     def call(self, key: str, *args: Any) -> Awaitable[Any]:
         """Send a command to the server that has the key; give its answer."""
@@ -47,8 +42,6 @@ class Board(Protocol):
 
 class OneServer:
     """All keys are on one server: the one that is named, or one that is found anew for each connection."""
-
-    one_place = True
 
     def __init__(self, site: Site, find: Finder | None = None) -> None:
         self._where: Address | Finder = find or site.server

@@ -1,7 +1,6 @@
 """How scripts are called, and the names of what went wrong.
 
 All calls to a server share one connection; each reader of an inbox has its own, since it blocks there.
-Streams are read together, unless they may be on several servers.
 """
 
 import asyncio
@@ -18,7 +17,6 @@ from maitred.store.valkey.board import Board, OneServer
 from maitred.store.valkey.cluster import Cluster
 from maitred.store.valkey.connection import ANSWER_PATIENCE, Connection, ReplyError
 from maitred.store.valkey.sentinel import Primary
-from maitred.store.valkey.streams import COUNT, LEAST, Streams
 
 _SCRIPTS = re.compile(rb"cmdstat_fcall:calls=(\d+),usec=(\d+)")
 _BOARDS: dict[str, Callable[[Site], Board]] = {"server": OneServer, "sentinel": Primary, "cluster": Cluster}
@@ -49,7 +47,6 @@ class Calls:
         self._board: Board = _BOARDS[site.kind](site)
         self._change = self._board.kept if site.replicas else self._board.call
         self._parked: dict[str, Connection] = {}
-        self._streams = Streams(self._board)
         self.listeners: list[CallListener] = []
         self._functions = {
             verb: (self._change if scripts.writes(verb) else self._board.call, scripts.function(verb))
@@ -101,15 +98,8 @@ class Calls:
 
     async def read_stream(self, key: str, after: str, timeout: float) -> list[Any]:
         """Wait for a stream to have entries after this one, and give some of them."""
-        if self._board.one_place and timeout >= LEAST:
-            try:
-                return await self._streams.read(key, after, timeout)
-            except ReplyError as error:
-                raise _failure("XREAD", error) from None
         block = max(1, round(timeout * 1000))
-        answer = await self._wait(
-            key, timeout, "XREAD", "COUNT", COUNT, "BLOCK", block, "STREAMS", key, after
-        )
+        answer = await self._wait(key, timeout, "XREAD", "COUNT", 256, "BLOCK", block, "STREAMS", key, after)
         return list(answer[0][1]) if answer else []
 
     async def _wait(self, key: str, timeout: float, *command: Any) -> Any:
@@ -168,7 +158,6 @@ class Calls:
     def close(self) -> None:
         """Close the connections."""
         self._board.close()
-        self._streams.close()
         for connection in self._parked.values():
             connection.close()
         self._parked.clear()

@@ -44,8 +44,6 @@ class _Node(Connection):
 class Cluster:
     """The connections to the primaries of a cluster, one to each, and who has which slot."""
 
-    one_place = False
-
     def __init__(self, site: Site) -> None:
         self._site = site
         self._nodes: dict[tuple[str, int], _Node] = {}
