@@ -209,7 +209,7 @@ async def test_a_wiped_line_is_rebuilt_while_workers_run(yard: Yard, line: str) 
     assert ended == Counter(f"{bid}/{n + 1}@notify" for n in range(12))
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(240)
 async def test_b25_the_leader_is_killed_and_work_goes_on(
     ensemble: Ensemble, servers: Servers, queue_name: str
 ) -> None:
@@ -226,6 +226,6 @@ async def test_b25_the_leader_is_killed_and_work_goes_on(
 
             await eventually(begun)
             await asyncio.to_thread(ensemble.leader().kill)
-            batch = await yard.reported(server, bid, patience=90)
+            batch = await yard.reported(server, bid, patience=150)
         assert (batch.state, batch.counts["completed"]) == ("completed", 40)
         yard.assert_each_once(bid, 40)
